@@ -1,0 +1,228 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rectifier-dev/rectifier/rules/expression"
+)
+
+var (
+	versionName  = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+	resourceName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	reasonName   = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+)
+
+// maxReason is the longest event reason that the API server takes.
+const maxReason = 128
+
+// compile turns a decoded document into a rule. It returns nil after a
+// problem; all problems are collected.
+func (d *decoder) compile(doc document) *Rule {
+	mark := len(d.problems)
+	r := &Rule{
+		Name:        doc.Metadata.Name.value,
+		Description: doc.Spec.Description,
+		Resources:   d.resources(doc.Spec),
+		Mode:        d.mode(doc.Spec.Mode),
+		Pos:         d.doc.Pos(doc.Metadata.Name.node),
+		match:       d.compileMatch(doc.Spec.Match),
+	}
+	env := d.declare("object", expression.NewEnv(), expression.Dyn)
+	env, r.variables = d.variables(env, doc.Spec.Variables)
+	r.condition = d.condition(env, doc.Spec.Condition)
+	r.patches = d.patches(env, doc.Spec, r.Resources)
+	r.event = d.event(env, doc.Spec.Event)
+	if !d.ok(mark) {
+		return nil
+	}
+	return r
+}
+
+func (d *decoder) resources(s spec) []schema.GroupVersionResource {
+	all := s.Resources
+	switch {
+	case s.Resource != nil && s.Resources != nil:
+		d.fail(d.doc.Root, "both resource and resources are given: use one of them")
+	case s.Resource != nil:
+		all = []resource{*s.Resource}
+	case len(s.Resources) == 0:
+		d.fail(d.doc.Root, "spec.resource is missing: name the group, version and resource of the objects")
+	}
+	var out []schema.GroupVersionResource
+	for _, res := range all {
+		gvr := schema.GroupVersionResource{Version: res.Version.value, Resource: res.Resource.value}
+		if res.Group != nil {
+			gvr.Group = res.Group.value
+			if gvr.Group != "" && len(validation.IsDNS1123Subdomain(gvr.Group)) > 0 {
+				d.fail(res.Group.node, "%q is not an API group", gvr.Group)
+			}
+		}
+		d.checkName(res.Version, "version", versionName, "a version such as v1 or v1beta1")
+		d.checkName(res.Resource, "resource", resourceName, "a resource: the plural in lower case, such as deployments; not the kind, and without a subresource")
+		if slices.Contains(out, gvr) {
+			d.fail(res.Resource.node, "%s is given twice", ResourceName(gvr))
+		}
+		out = append(out, gvr)
+	}
+	return out
+}
+
+func (d *decoder) checkName(t text, field string, pattern *regexp.Regexp, want string) {
+	switch {
+	case t.node == nil:
+		d.fail(d.doc.Root, "%s is missing in spec.resource", field)
+	case !pattern.MatchString(t.value):
+		d.fail(t.node, "%q is not %s", t.value, want)
+	}
+}
+
+func (d *decoder) mode(t *text) Mode {
+	if t == nil {
+		return Enforce
+	}
+	if m := Mode(t.value); m == Enforce || m == Audit {
+		return m
+	}
+	d.fail(t.node, "mode is Enforce or Audit, not %q", t.value)
+	return Enforce
+}
+
+func (d *decoder) declare(name string, env *expression.Env, t expression.Type) *expression.Env {
+	next, err := env.Declare(name, t)
+	if err != nil {
+		d.fail(d.doc.Root, "%v", err)
+		return env
+	}
+	return next
+}
+
+// variables are compiled in order: each may read those before it.
+func (d *decoder) variables(env *expression.Env, vars []variable) (*expression.Env, []compiledVariable) {
+	var out []compiledVariable
+	for _, v := range vars {
+		if v.Name.node == nil || v.Expression.node == nil {
+			d.fail(d.doc.Root, "a variable needs a name and an expression")
+			continue
+		}
+		switch {
+		case !variableName.MatchString(v.Name.value):
+			d.fail(v.Name.node, "%q is not a variable name: letters, digits and _, not a digit first", v.Name.value)
+			continue
+		case slices.ContainsFunc(out, func(c compiledVariable) bool { return c.name == v.Name.value }):
+			d.fail(v.Name.node, "the variable %q is given twice", v.Name.value)
+			continue
+		}
+		t := expression.Dyn // after a problem, so that what reads it is still checked
+		if p := d.expression(env, v.Expression); p != nil {
+			t = p.Result()
+			out = append(out, compiledVariable{v.Name.value, p})
+		}
+		env = d.declare(variablePrefix+v.Name.value, env, t)
+	}
+	return env, out
+}
+
+func (d *decoder) expression(env *expression.Env, t text) *expression.Program {
+	if s := strings.TrimSpace(t.value); strings.HasPrefix(s, "${") {
+		d.fail(t.node, "this is CEL already: write it without ${…}, which is for strings in patches and events")
+		return nil
+	}
+	p, issues := env.Compile(t.value)
+	for _, issue := range issues {
+		d.failIn(t, issue.Offset, "%s", issue.Msg)
+	}
+	return p
+}
+
+func (d *decoder) condition(env *expression.Env, t *text) *expression.Program {
+	if t == nil {
+		return nil
+	}
+	p := d.expression(env, *t)
+	if p != nil && !p.Result().MayBeBool() {
+		d.fail(t.node, "condition must be bool, but the expression gives %s", p.Result())
+		return nil
+	}
+	return p
+}
+
+func (d *decoder) patches(env *expression.Env, s spec, resources []schema.GroupVersionResource) []patchTemplate {
+	all := s.Patches
+	switch {
+	case s.Patch != nil && s.Patches != nil:
+		d.fail(d.doc.Root, "both patch and patches are given: use one of them")
+	case s.Patch != nil:
+		all = []patchSpec{*s.Patch}
+	case len(s.Patches) == 0:
+		d.fail(d.doc.Root, "spec.patch is missing: say what is to be changed")
+	}
+	out := make([]patchTemplate, 0, len(all))
+	for _, p := range all {
+		out = append(out, d.patch(env, p, resources))
+	}
+	return out
+}
+
+// event compiles what is told on the object after a fix.
+func (d *decoder) event(env *expression.Env, e eventSpec) eventTemplate {
+	out := eventTemplate{reason: DefaultReason}
+	if e.Reason != nil {
+		out.reason = e.Reason.value
+		if !reasonName.MatchString(out.reason) || len(out.reason) > maxReason {
+			d.fail(e.Reason.node, "%q is not an event reason: one word in CamelCase of at most %d characters", out.reason, maxReason)
+		}
+	}
+	if e.Message != nil {
+		segments, err := split(e.Message.value)
+		if err != nil {
+			d.failSplit(*e.Message, err)
+			return out
+		}
+		t := templates{decoder: d, env: env}
+		switch m := t.mixed(*e.Message, segments).(type) {
+		case mixed:
+			out.message = m
+		case constant:
+			text, _ := m.value.(string)
+			out.message = mixed{{text: text}}
+		}
+	}
+	return out
+}
+
+// nodeAt finds the node that a path of keys and indices leads to, as far as it
+// goes.
+func nodeAt(n *yaml.Node, path []string) *yaml.Node {
+	n = resolve(n)
+	for _, p := range path {
+		var next *yaml.Node
+		switch n.Kind {
+		case yaml.MappingNode:
+			for _, e := range pairs(n) {
+				if e.key.Value == p {
+					next = e.value
+				}
+			}
+		case yaml.SequenceNode:
+			for i, item := range n.Content {
+				if strconv.Itoa(i) == p {
+					next = resolve(item)
+				}
+			}
+		}
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}

@@ -1,0 +1,218 @@
+package expression
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+)
+
+// MaxNesting is how deeply comprehensions (map, filter, exists, …) may be
+// nested. A dynamically typed object has no size bound that an estimator could
+// use, so depth is the bound.
+const MaxNesting = 2
+
+// Type is the static type of an expression's result.
+type Type struct{ cel *cel.Type }
+
+// Dyn is the type of what is only known at run time, such as `object`.
+var Dyn = Type{cel.DynType}
+
+// String names the type as CEL writes it: int, string, list(dyn), dyn.
+func (t Type) String() string { return t.cel.String() }
+
+// MayBeBool reports whether a value of the type can be a bool.
+func (t Type) MayBeBool() bool { return t.cel.IsExactType(cel.BoolType) || t.dynamic() }
+
+// MayBeText reports whether a value of the type can be put into a string: a
+// string, number, bool, timestamp or duration.
+func (t Type) MayBeText() bool {
+	switch t.cel.Kind() {
+	case types.StringKind, types.IntKind, types.UintKind, types.DoubleKind, types.BoolKind,
+		types.TimestampKind, types.DurationKind:
+		return true
+	}
+	return t.dynamic()
+}
+
+// NeverString reports whether a value of the type certainly is not a string:
+// it is an int, bool, null, list or map.
+func (t Type) NeverString() bool {
+	return !t.cel.IsExactType(cel.StringType) && !t.dynamic()
+}
+
+func (t Type) dynamic() bool {
+	switch t.cel.Kind() {
+	case types.DynKind, types.AnyKind, types.TypeParamKind:
+		return true
+	}
+	// An optional yields its value, or drops the key.
+	return t.cel.Kind() == types.OpaqueKind && t.cel.TypeName() == "optional_type"
+}
+
+// Issue is one thing wrong with an expression.
+type Issue struct {
+	Offset int // where in the source, in bytes
+	Msg    string
+}
+
+// Error gives the message without the position, which only the caller can
+// turn into one in a file.
+func (i *Issue) Error() string { return i.Msg }
+
+// Env is the language with the names that an expression may read. It is
+// immutable and safe for concurrent use.
+type Env struct {
+	cel   *cel.Env
+	names []string
+}
+
+// NewEnv returns the language without any name.
+func NewEnv() *Env { return &Env{cel: base()} }
+
+// Declare returns an environment that knows one more name. The name may have
+// dots (`variables.expected`): it is then one name, resolved as a whole.
+func (e *Env) Declare(name string, t Type) (*Env, error) {
+	env, err := e.cel.Extend(cel.Variable(name, t.cel))
+	if err != nil {
+		return nil, fmt.Errorf("declare %q: %w", name, err)
+	}
+	return &Env{cel: env, names: append(slices.Clip(e.names), name)}, nil
+}
+
+// Compile parses, checks and plans an expression. All issues are returned, in
+// the order of the source; the program is nil if there is any.
+func (e *Env) Compile(source string) (*Program, []*Issue) {
+	if strings.TrimSpace(source) == "" {
+		return nil, []*Issue{{Msg: "the expression is empty"}}
+	}
+	checked, iss := e.cel.Compile(source)
+	if iss.Err() != nil {
+		return nil, issues(source, iss.Errors())
+	}
+	depth := nesting(checked.NativeRep().Expr())
+	if depth > MaxNesting {
+		return nil, []*Issue{{Msg: fmt.Sprintf(
+			"comprehensions are nested %d deep, at most %d are allowed: the cost on a large object would have no bound", depth, MaxNesting)}}
+	}
+	program, err := e.cel.Program(checked,
+		cel.EvalOptions(cel.OptOptimize), cel.InterruptCheckFrequency(interruptCheckFrequency))
+	if err != nil {
+		return nil, []*Issue{{Msg: err.Error()}}
+	}
+	return &Program{
+		program: program,
+		loops:   depth > 0,
+		reads:   e.read(checked.NativeRep()),
+		result:  Type{checked.OutputType()},
+	}, nil
+}
+
+func issues(source string, errs []*common.Error) []*Issue {
+	out := make([]*Issue, 0, len(errs))
+	for _, err := range errs {
+		i := &Issue{Offset: offset(source, err.Location), Msg: err.Message}
+		i.Msg += hint(source, i.Offset, err.Message)
+		out = append(out, i)
+	}
+	slices.SortStableFunc(out, func(a, b *Issue) int { return a.Offset - b.Offset })
+	return out
+}
+
+// offset turns CEL's line and column (in code points, from 0) into bytes.
+func offset(source string, at common.Location) int {
+	off := 0
+	for line := 1; line < at.Line(); line++ {
+		nl := strings.IndexByte(source[off:], '\n')
+		if nl < 0 {
+			return off
+		}
+		off += nl + 1
+	}
+	col := 0
+	for i := range source[off:] {
+		if col == at.Column() {
+			return off + i
+		}
+		col++
+	}
+	return len(source)
+}
+
+// hint adds what to write instead for mistakes that people are known to make.
+func hint(source string, at int, msg string) string {
+	rest := source[min(at, len(source)):]
+	switch {
+	case strings.Contains(msg, "invalid argument to has() macro"):
+		return `: has() takes a field selection; for a key write 'key' in object.metadata.labels`
+	case strings.Contains(msg, "undeclared reference to 'now'") && strings.HasPrefix(rest, "("):
+		return ": now is a variable, not a function"
+	case strings.Contains(msg, "undeclared reference to 'request'"),
+		strings.Contains(msg, "undeclared reference to 'oldObject'"),
+		strings.Contains(msg, "undeclared reference to 'params'"),
+		strings.Contains(msg, "undeclared reference to 'authorizer'"):
+		return ": it exists in admission only; a rule sees the stored object"
+	}
+	return ""
+}
+
+// nesting returns how deeply comprehensions are nested in an expression.
+func nesting(e ast.Expr) int {
+	deepest := func(es ...ast.Expr) int {
+		d := 0
+		for _, e := range es {
+			d = max(d, nesting(e))
+		}
+		return d
+	}
+	switch e.Kind() {
+	case ast.CallKind:
+		c := e.AsCall()
+		d := deepest(c.Args()...)
+		if c.IsMemberFunction() {
+			d = max(d, nesting(c.Target()))
+		}
+		return d
+	case ast.ComprehensionKind:
+		c := e.AsComprehension()
+		body := deepest(c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result())
+		if r := c.IterRange(); r.Kind() == ast.ListKind && r.AsList().Size() == 0 {
+			return body // optMap and the like bind a name; nothing is iterated
+		}
+		// The range is evaluated once, before the loop: beside, not inside.
+		return max(nesting(c.IterRange()), 1+body)
+	case ast.ListKind:
+		return deepest(e.AsList().Elements()...)
+	case ast.MapKind:
+		d := 0
+		for _, entry := range e.AsMap().Entries() {
+			d = max(d, deepest(entry.AsMapEntry().Key(), entry.AsMapEntry().Value()))
+		}
+		return d
+	case ast.SelectKind:
+		return nesting(e.AsSelect().Operand())
+	case ast.StructKind:
+		d := 0
+		for _, f := range e.AsStruct().Fields() {
+			d = max(d, nesting(f.AsStructField().Value()))
+		}
+		return d
+	}
+	return 0
+}
+
+// read returns the declared names that a checked expression reads, sorted.
+func (e *Env) read(a *ast.AST) []string {
+	var names []string
+	for _, ref := range a.ReferenceMap() {
+		if slices.Contains(e.names, ref.Name) && !slices.Contains(names, ref.Name) {
+			names = append(names, ref.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,155 @@
+package rules
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/rectifier-dev/rectifier/internal/yamldoc"
+)
+
+// maxDepth is how deep a rule file may be nested.
+const maxDepth = 64
+
+// Load compiles all rules of the sources. What is wrong is returned as
+// problems, sorted by file and position: each keeps its rule out of the set
+// (or its whole file, where the YAML cannot be read) and none of the others.
+func Load(sources ...Source) (*Set, []*Problem) {
+	l := loader{named: map[string][]namesake{}}
+	for _, s := range sources {
+		l.file(s)
+	}
+	var all []*Rule
+	for name, same := range l.named {
+		if len(same) == 1 && same[0].rule != nil {
+			all = append(all, same[0].rule)
+		}
+		if len(same) == 1 {
+			continue
+		}
+		for i, n := range same {
+			other := same[(i+1)%len(same)]
+			l.problems = append(l.problems, &Problem{Pos: n.pos, Rule: name, Line: n.line,
+				Msg: fmt.Sprintf("there is another rule of this name at %s: neither is used", other.pos)})
+		}
+	}
+	slices.SortStableFunc(l.problems, func(a, b *Problem) int {
+		return cmp.Or(strings.Compare(a.Pos.File, b.Pos.File), a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column)
+	})
+	return newSet(all), l.problems
+}
+
+type loader struct {
+	named    map[string][]namesake
+	problems []*Problem
+}
+
+// namesake is one of the rules that claim a name.
+type namesake struct {
+	pos  yamldoc.Position
+	line string
+	rule *Rule // nil: it does not compile
+}
+
+func (l *loader) file(s Source) {
+	docs, err := yamldoc.Parse(s.Name, s.Data, yamldoc.Limits{MaxBytes: MaxFileBytes, MaxDepth: maxDepth})
+	if err != nil {
+		l.problems = append(l.problems, unreadable(s, err))
+		return
+	}
+	for _, doc := range docs {
+		l.document(doc, doc.Root, s.Listed)
+	}
+}
+
+// unreadable turns an error of the YAML parser into a problem of the file.
+func unreadable(s Source, err error) *Problem {
+	p := &Problem{Pos: yamldoc.Position{File: s.Name, Line: 1, Column: 1}, Msg: err.Error()}
+	var at *yamldoc.Error
+	if errors.As(err, &at) {
+		p.Pos, p.Msg = at.Pos, at.Msg
+	}
+	lines := strings.Split(string(s.Data), "\n")
+	if n := p.Pos.Line; n >= 1 && n <= len(lines) {
+		p.Line = strings.TrimSuffix(lines[n-1], "\r")
+		if strings.Contains(p.Line, "${") {
+			p.Msg += ": a template with `: `, ` #`, quotes or braces must be quoted or stand in a |- block"
+		}
+	}
+	return p
+}
+
+// document loads a rule, or the items of a List.
+func (l *loader) document(doc *yamldoc.Document, n *yaml.Node, listed bool) {
+	n = resolve(n)
+	d := &decoder{doc: doc}
+	defer func() { l.problems = append(l.problems, d.problems...) }()
+	if n.Kind != yaml.MappingNode {
+		d.fail(n, "a rule must be a mapping, not %s", describe(n))
+		return
+	}
+	_, version := field(n, "apiVersion")
+	_, kind := field(n, "kind")
+	switch {
+	case version != nil && kind != nil && version.Value == APIVersion && kind.Value == Kind:
+		l.rule(d, n)
+	case version != nil && kind != nil && version.Value == APIVersion && kind.Value == "RuleTest":
+		// Tests stand beside the rules that they test.
+	case kind != nil && strings.HasSuffix(kind.Value, "List"):
+		l.list(doc, n, listed)
+	case listed && version != nil && kind != nil && !strings.HasPrefix(version.Value, "rectifier.dev/"):
+		// Manifests, kustomizations and the like beside rules in a folder.
+	default:
+		d.fail(n, "not a rule: apiVersion must be %s and kind %s%s", APIVersion, Kind, found(version, kind))
+	}
+}
+
+func found(version, kind *yaml.Node) string {
+	if version == nil || kind == nil {
+		return ", and both must be given"
+	}
+	return fmt.Sprintf(", not %s and %s", version.Value, kind.Value)
+}
+
+func (l *loader) list(doc *yamldoc.Document, n *yaml.Node, listed bool) {
+	_, items := field(n, "items")
+	if items == nil || items.Kind != yaml.SequenceNode {
+		return
+	}
+	for _, item := range items.Content {
+		l.document(doc, item, listed)
+	}
+}
+
+func (l *loader) rule(d *decoder, n *yaml.Node) {
+	var doc document
+	if _, meta := field(n, "metadata"); meta != nil && meta.Kind == yaml.MappingNode {
+		if _, name := field(meta, "name"); name != nil {
+			d.rule = name.Value // so that all problems are named
+		}
+	}
+	mark := len(d.problems)
+	d.decode(n, reflect.ValueOf(&doc).Elem(), "")
+	name := doc.Metadata.Name
+	switch {
+	case name.node == nil && d.ok(mark):
+		d.fail(n, "metadata.name is missing")
+	case name.node != nil && len(validation.IsDNS1123Label(name.value)) > 0:
+		d.fail(name.node, "%q is not a rule name: lower-case letters, digits and -, at most 63 characters", name.value)
+	}
+	if name.node == nil {
+		return
+	}
+	claim := namesake{pos: d.doc.Pos(name.node)}
+	claim.line = d.doc.Line(claim.pos.Line)
+	if d.ok(mark) {
+		claim.rule = d.compile(doc)
+	}
+	l.named[name.value] = append(l.named[name.value], claim)
+}

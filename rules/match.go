@@ -1,0 +1,171 @@
+package rules
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// matcher is a compiled match block. All parts that are given must hold; the
+// zero value matches every object that is not being deleted.
+type matcher struct {
+	namespaces, excludeNamespaces []glob
+	names, excludeNames           []glob
+	labels                        labels.Selector // nil: all
+	fields                        []fieldRequirement
+	deleting                      bool
+}
+
+// reason says why an object is left alone; empty: it matches.
+func (m *matcher) reason(object map[string]any, namespace, name string) string {
+	meta, _ := object["metadata"].(map[string]any)
+	switch {
+	case !m.deleting && meta["deletionTimestamp"] != nil:
+		return "the object is being deleted"
+	case m.namespaces != nil && !anyGlob(m.namespaces, namespace):
+		return "its namespace is not among match.namespaces"
+	case anyGlob(m.excludeNamespaces, namespace):
+		return "its namespace is among match.excludeNamespaces"
+	case m.names != nil && !anyGlob(m.names, name):
+		return "its name is not among match.names"
+	case anyGlob(m.excludeNames, name):
+		return "its name is among match.excludeNames"
+	case m.labels != nil && !m.labels.Matches(labelsOf(meta)):
+		return "its labels do not fit match.labelSelector"
+	}
+	for _, f := range m.fields {
+		if !f.holds(object) {
+			return "its fields do not fit match.fieldSelector"
+		}
+	}
+	return ""
+}
+
+// labelsOf reads labels where they stand, without copying the map.
+type objectLabels map[string]any
+
+func labelsOf(meta map[string]any) objectLabels {
+	m, _ := meta["labels"].(map[string]any)
+	return m
+}
+
+func (l objectLabels) Has(key string) bool   { _, ok := l[key].(string); return ok }
+func (l objectLabels) Get(key string) string { s, _ := l[key].(string); return s }
+func (l objectLabels) Lookup(key string) (string, bool) {
+	s, ok := l[key].(string)
+	return s, ok
+}
+
+// glob is a pattern of path.Match over a whole name.
+type glob string
+
+func (g glob) matches(s string) bool {
+	if !strings.ContainsAny(string(g), `*?[\`) {
+		return string(g) == s
+	}
+	ok, _ := path.Match(string(g), s) // checked at load
+	return ok
+}
+
+func anyGlob(globs []glob, s string) bool {
+	for _, g := range globs {
+		if g.matches(s) {
+			return true
+		}
+	}
+	return false
+}
+
+// fieldRequirement compares the value at a path with a text; what is absent,
+// and what is not a scalar, is the empty text.
+type fieldRequirement struct {
+	path  []string
+	value string
+	equal bool
+}
+
+func (f fieldRequirement) holds(object map[string]any) bool {
+	var v any = object
+	for _, key := range f.path {
+		m, ok := v.(map[string]any)
+		if !ok {
+			v = nil
+			break
+		}
+		v = m[key]
+	}
+	s := ""
+	switch v := v.(type) {
+	case string:
+		s = v
+	case bool, int64, float64:
+		s = fmt.Sprint(v)
+	}
+	return (s == f.value) == f.equal
+}
+
+// compileMatch checks and compiles a match block.
+func (d *decoder) compileMatch(m match) matcher {
+	return matcher{
+		namespaces:        d.globs(m.Namespaces),
+		excludeNamespaces: d.globs(m.ExcludeNamespaces),
+		names:             d.globs(m.Names),
+		excludeNames:      d.globs(m.ExcludeNames),
+		labels:            d.labelSelector(m.LabelSelector),
+		fields:            d.fieldSelector(m.FieldSelector),
+		deleting:          m.Deleting,
+	}
+}
+
+func (d *decoder) globs(patterns []text) []glob {
+	var out []glob
+	for _, p := range patterns {
+		if _, err := path.Match(p.value, ""); err != nil {
+			d.fail(p.node, "%q is not a pattern: %v", p.value, err)
+			continue
+		}
+		out = append(out, glob(p.value))
+	}
+	return out
+}
+
+func (d *decoder) labelSelector(s *selector) labels.Selector {
+	if s == nil {
+		return nil
+	}
+	sel, err := metav1.LabelSelectorAsSelector(&s.LabelSelector)
+	if err != nil {
+		d.fail(s.node, "bad label selector: %v", err)
+		return labels.Nothing() // never "match all"
+	}
+	return sel
+}
+
+func (d *decoder) fieldSelector(t *text) []fieldRequirement {
+	if t == nil {
+		return nil
+	}
+	sel, err := fields.ParseSelector(t.value)
+	if err != nil {
+		d.fail(t.node, "bad field selector: %v", err)
+		return nil
+	}
+	var out []fieldRequirement
+	for _, r := range sel.Requirements() {
+		if r.Field == "" {
+			d.fail(t.node, "bad field selector: a path is missing in %q", t.value)
+			continue
+		}
+		out = append(out, fieldRequirement{
+			path:  strings.Split(r.Field, "."),
+			value: r.Value,
+			equal: r.Operator != selection.NotEquals,
+		})
+	}
+	return out
+}

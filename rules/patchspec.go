@@ -1,0 +1,198 @@
+package rules
+
+import (
+	"errors"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rectifier-dev/rectifier/rules/expression"
+	"github.com/rectifier-dev/rectifier/rules/patch"
+)
+
+// The subresources that a patch may go to; "" is the object itself.
+const (
+	mainResource = ""
+	status       = "status"
+	scale        = "scale"
+)
+
+// patchTemplate is a compiled patch. Exactly one of merge and json is set.
+type patchTemplate struct {
+	subresource string
+	merge       template
+	json        template
+	textAt      func(path []string) bool
+}
+
+func (d *decoder) patch(env *expression.Env, p patchSpec, resources []schema.GroupVersionResource) patchTemplate {
+	out := patchTemplate{textAt: textAt(resources)}
+	if p.Subresource != nil {
+		out.subresource = p.Subresource.value
+		if s := out.subresource; s != mainResource && s != status && s != scale {
+			d.fail(p.Subresource.node, "subresource is status, scale or empty, not %q", s)
+		}
+	}
+	if p.Strategic != nil {
+		d.fail(p.node, "strategic is not a kind of patch here: use merge, or applyConfiguration for lists by their keys")
+		return out
+	}
+	switch {
+	case p.Merge != nil && p.JSON != nil:
+		d.fail(p.node, "both merge and json are given: a patch is one of them")
+	case p.Merge != nil:
+		out.merge = d.mergeTemplate(env, p.Merge.node, out)
+	case p.JSON != nil:
+		out.json = d.jsonTemplate(env, p.JSON.node, out)
+	default:
+		d.fail(p.node, "the patch says nothing: give merge or json")
+	}
+	return out
+}
+
+func (d *decoder) mergeTemplate(env *expression.Env, n *yaml.Node, p patchTemplate) template {
+	n = resolve(n)
+	if n.Kind != yaml.MappingNode && !holdsTemplate(n) {
+		d.fail(n, "merge must be a mapping, not %s", describe(n))
+		return nil
+	}
+	t := templates{decoder: d, env: env, textAt: p.textAt}
+	mark := len(d.problems)
+	out := t.compile(n, nil)
+	if d.ok(mark) && n.Kind == yaml.MappingNode {
+		if err := checkMerge(skeleton(n), p.subresource); err != nil {
+			d.fail(nodeAt(n, pathOf(err)), "%v", err)
+		}
+	}
+	return out
+}
+
+// skeleton is a merge patch as far as it is known before evaluation: its
+// literal keys.
+func skeleton(n *yaml.Node) map[string]any {
+	out := map[string]any{}
+	for _, p := range pairs(n) {
+		v := resolve(p.value)
+		switch {
+		case strings.Contains(p.key.Value, "${"):
+		case v.Kind == yaml.MappingNode:
+			out[p.key.Value] = skeleton(v)
+		default:
+			out[p.key.Value] = v.Value
+		}
+	}
+	return out
+}
+
+func (d *decoder) jsonTemplate(env *expression.Env, n *yaml.Node, p patchTemplate) template {
+	n = resolve(n)
+	t := templates{decoder: d, env: env}
+	if n.Kind != yaml.SequenceNode {
+		if !holdsTemplate(n) {
+			d.fail(n, "json must be a list of operations, not %s", describe(n))
+		}
+		return t.compile(n, nil)
+	}
+	out := make(sequence, 0, len(n.Content))
+	for _, op := range n.Content {
+		out = append(out, d.operation(&t, resolve(op), p))
+	}
+	return out
+}
+
+// operation compiles one operation of a JSON patch. What is known before
+// evaluation is checked here, by the same code that checks it afterwards.
+func (d *decoder) operation(t *templates, n *yaml.Node, p patchTemplate) template {
+	if n.Kind != yaml.MappingNode {
+		return t.compile(n, nil) // a whole operation may be computed
+	}
+	known := map[string]any{}
+	var target patch.Pointer
+	for _, member := range pairs(n) {
+		name, v := member.key.Value, resolve(member.value)
+		switch {
+		case name == "value":
+			known[name] = nil
+		case !holdsTemplate(v):
+			known[name] = v.Value
+		case name == "op":
+			return t.compile(n, nil)
+		default:
+			known[name] = "/computed"
+		}
+		if name == "path" && !holdsTemplate(v) {
+			target, _ = patch.ParsePointer(v.Value)
+		}
+	}
+	ops, err := patch.ParseOps([]any{known})
+	if err == nil {
+		err = checkOps(ops, p.subresource)
+	}
+	if err != nil {
+		d.failOperation(n, err)
+		return constant{}
+	}
+	if right, wrong := patch.SuspectRawSlash(target); wrong {
+		_, path := field(n, "path")
+		d.fail(path, "a / in a label's or annotation's key is written ~1: %s", right)
+		return constant{}
+	}
+	value := templates{decoder: d, env: t.env, textAt: func(path []string) bool {
+		return len(path) > 0 && path[0] == "value" && target != nil && p.textAt(append(append([]string(nil), target...), path[1:]...))
+	}}
+	return value.compile(n, nil)
+}
+
+func (d *decoder) failOperation(n *yaml.Node, err error) {
+	at, offset := n, 0
+	var op *patch.OpError
+	if errors.As(err, &op) {
+		if _, member := field(n, op.Member); member != nil {
+			at = member
+		}
+		err = op.Err
+	} else if _, path := field(n, "path"); path != nil {
+		at = path
+	}
+	var pointer *patch.PointerError
+	if errors.As(err, &pointer) {
+		offset = pointer.Offset
+	}
+	d.failIn(text{at.Value, at}, offset, "%v", err)
+}
+
+func field(n *yaml.Node, name string) (key, value *yaml.Node) {
+	for _, p := range pairs(n) {
+		if p.key.Value == name {
+			return p.key, resolve(p.value)
+		}
+	}
+	return nil, nil
+}
+
+// textAt tells where in an object of these resources only strings may stand:
+// labels, annotations, selectors over labels, and the data of ConfigMaps and
+// Secrets. YAML and CEL make it easy to put a number or a bool there.
+func textAt(resources []schema.GroupVersionResource) func(path []string) bool {
+	data := len(resources) > 0
+	for _, r := range resources {
+		data = data && r.Group == "" && (r.Resource == "configmaps" || r.Resource == "secrets")
+	}
+	return func(path []string) bool {
+		n := len(path)
+		if n == 2 && data {
+			return path[0] == "data" || path[0] == "stringData" || path[0] == "binaryData"
+		}
+		if n < 2 {
+			return false
+		}
+		switch path[n-2] {
+		case "labels", "annotations":
+			return n > 2 && path[n-3] == "metadata"
+		case "matchLabels", "nodeSelector":
+			return true
+		}
+		return false
+	}
+}

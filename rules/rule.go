@@ -1,0 +1,101 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rectifier-dev/rectifier/internal/yamldoc"
+	"github.com/rectifier-dev/rectifier/rules/expression"
+)
+
+// Mode says what becomes of what a rule finds.
+type Mode string
+
+const (
+	// Enforce writes the patch.
+	Enforce Mode = "Enforce"
+	// Audit reports what the patch would be and writes nothing. Other rules
+	// do not see it.
+	Audit Mode = "Audit"
+)
+
+// Rule is a compiled rule. It is immutable and safe for concurrent use.
+type Rule struct {
+	Name        string
+	Description string
+	Resources   []schema.GroupVersionResource // at least one, no duplicates
+	Mode        Mode
+	Pos         yamldoc.Position // where its name stands
+
+	match     matcher
+	variables []compiledVariable
+	condition *expression.Program // nil: always true
+	patches   []patchTemplate
+	event     eventTemplate
+}
+
+type compiledVariable struct {
+	name    string
+	program *expression.Program
+}
+
+// Subresources returns the subresources that the rule writes, sorted; "" is
+// the object itself.
+func (r *Rule) Subresources() []string {
+	var out []string
+	for _, p := range r.patches {
+		if !slices.Contains(out, p.subresource) {
+			out = append(out, p.subresource)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Set is a set of compiled rules with distinct names. It is immutable and safe
+// for concurrent use. The zero value is an empty set.
+type Set struct {
+	rules      []*Rule // by name
+	byResource map[schema.GroupVersionResource][]*Rule
+}
+
+// newSet orders rules bytewise by name, which is the order of evaluation.
+func newSet(rs []*Rule) *Set {
+	s := &Set{rules: slices.Clone(rs), byResource: map[schema.GroupVersionResource][]*Rule{}}
+	slices.SortFunc(s.rules, func(a, b *Rule) int { return strings.Compare(a.Name, b.Name) })
+	for _, r := range s.rules {
+		for _, gvr := range r.Resources {
+			s.byResource[gvr] = append(s.byResource[gvr], r)
+		}
+	}
+	return s
+}
+
+// All returns the rules in the order of evaluation. The caller must not modify
+// the slice.
+func (s *Set) All() []*Rule { return s.rules }
+
+// For returns the rules for one resource in the order of evaluation. The
+// caller must not modify the slice.
+func (s *Set) For(gvr schema.GroupVersionResource) []*Rule { return s.byResource[gvr] }
+
+// Resources returns the resources that the rules name, sorted.
+func (s *Set) Resources() []schema.GroupVersionResource {
+	out := make([]schema.GroupVersionResource, 0, len(s.byResource))
+	for gvr := range s.byResource {
+		out = append(out, gvr)
+	}
+	slices.SortFunc(out, func(a, b schema.GroupVersionResource) int { return strings.Compare(ResourceName(a), ResourceName(b)) })
+	return out
+}
+
+// ResourceName spells a GVR as Rectifier does everywhere, in logs, metrics and
+// messages: group/version/resource, or version/resource for the core group.
+func ResourceName(gvr schema.GroupVersionResource) string {
+	if gvr.Group == "" {
+		return gvr.Version + "/" + gvr.Resource
+	}
+	return gvr.Group + "/" + gvr.Version + "/" + gvr.Resource
+}
