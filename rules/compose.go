@@ -105,3 +105,10 @@ func (r *Request) composeOps(object map[string]any, changes []ruleChange) (bool,
 	}
 	return !patch.Equal(object, after), nil
 }
+
+// HeldBy reports whether a document already is as the request wants it. It
+// serves to verify the answer to a request for scale, which always is a merge
+// patch; it says nothing (false) about a JSON patch.
+func (r *Request) HeldBy(doc map[string]any) bool {
+	return r.merge != nil && len(patch.Shrink(doc, r.merge)) == 0
+}

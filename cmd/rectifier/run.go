@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/rectifier-dev/rectifier/engine"
+	"github.com/rectifier-dev/rectifier/rules/builtin"
+)
+
+type runFlags struct {
+	rules       ruleFlags
+	kubeconfig  string
+	context     string
+	bindAddress string
+	once        bool
+	timeout     time.Duration
+	strict      bool
+	verbosity   int
+	engine      engine.Options
+}
+
+func newRun(s streams) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the controller: watch, evaluate, patch",
+		Long: `Run watches the resources that the rules name and patches what is wrong, until
+it is stopped. It finds the cluster as kubectl does: --kubeconfig, $KUBECONFIG,
+~/.kube/config, or the service account of the pod it runs in.
+
+A rule that does not compile is reported and left out, and never stops the
+others. With --once, every object is looked at once: for CI and CronJobs.`,
+		Example: `  rectifier run --rules rules/
+  rectifier run --rules rules/ --builtin none --dry-run --once`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
+	}
+	f.rules.add(cmd, []string{builtin.Default})
+	flags := cmd.Flags()
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` that says how to reach the cluster")
+	flags.StringVar(&f.context, "context", "", "`NAME` of the context in the kubeconfig")
+	flags.StringSliceVarP(&f.engine.Namespaces, "namespace", "n", nil, "look at these namespaces only: a Role in each is enough (default: the whole cluster)")
+	flags.IntVar(&f.engine.Workers, "workers", engine.DefaultWorkers, "objects that are worked on at once")
+	flags.Float32Var(&f.engine.QPS, "qps", engine.DefaultQPS, "writes a second, over all resources; negative for no limit")
+	flags.IntVar(&f.engine.Burst, "burst", engine.DefaultBurst, "writes that may go out at once before --qps limits them")
+	flags.DurationVar(&f.engine.Resync, "resync", engine.DefaultResync, "how often every object is evaluated anew")
+	flags.StringVar(&f.engine.FieldManager, "field-manager", engine.DefaultFieldManager, "`NAME` under which writes appear in managedFields, at most 128 bytes")
+	flags.BoolVar(&f.engine.DryRun, "dry-run", false, "evaluate everything, write nothing; with --once, exit with 1 if something would be changed")
+	flags.BoolVar(&f.once, "once", false, "look at every object once, then exit: 0 all is right, 1 a rule failed on an object, 3 the cluster could not be reached or refused")
+	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "with --once, give up after this long")
+	flags.BoolVar(&f.strict, "strict-rules", false, "refuse to start if a rule does not compile")
+	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1:8080", "`ADDRESS` of /healthz and /readyz; empty for none; with --once none")
+	flags.IntVarP(&f.verbosity, "v", "v", 0, "log verbosity")
+	return cmd
+}
+
+// maxFieldManager is the longest name that the API server takes.
+const maxFieldManager = 128
+
+func (f *runFlags) run(ctx context.Context, s streams) error {
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(s.err), textlogger.Verbosity(f.verbosity)))
+	klog.SetLogger(logger)
+	ctx = klog.NewContext(ctx, logger)
+
+	if n := len(f.engine.FieldManager); n == 0 || n > maxFieldManager {
+		return &exitError{exitUsage, fmt.Errorf("--field-manager has %d bytes: the API server takes 1 to %d", n, maxFieldManager)}
+	}
+	set, problems, err := f.rules.load(s)
+	if err != nil {
+		return err
+	}
+	if f.strict && len(problems) > 0 {
+		return &exitError{exitUsage, fmt.Errorf("%d rules do not compile, and --strict-rules is given", len(problems))}
+	}
+	if f.engine.Config, err = f.config(); err != nil {
+		return &exitError{exitCluster, fmt.Errorf("find the cluster: %w", err)}
+	}
+	f.engine.Rules, f.engine.Problems = set, problems
+	e, err := engine.New(f.engine)
+	if err != nil {
+		return &exitError{exitUsage, err}
+	}
+	logger.Info("Starting", "version", versionString(), "rules", len(set.All()), "invalid", len(problems), "dryRun", f.engine.DryRun, "once", f.once)
+	if f.once {
+		return f.runOnce(ctx, s, e)
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	if f.bindAddress != "" {
+		group.Go(func() error { return e.Serve(ctx, f.bindAddress) })
+	}
+	group.Go(func() error { return e.Run(ctx) })
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return &exitError{exitCluster, err}
+	}
+	return nil
+}
+
+func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine) error {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	summary, err := e.Once(ctx)
+	fmt.Fprintf(s.out, "fixed %d, failed %d", summary.Fixed, summary.Failed)
+	if f.engine.DryRun {
+		fmt.Fprintf(s.out, ", would fix %d", summary.WouldBe)
+	}
+	fmt.Fprintln(s.out)
+	switch {
+	case err != nil:
+		return &exitError{exitCluster, err}
+	case summary.Failed > 0 || summary.WouldBe > 0:
+		return &exitError{code: exitFindings}
+	}
+	return nil
+}
+
+// config finds the cluster as kubectl does.
+func (f *runFlags) config() (*rest.Config, error) {
+	loading := clientcmd.NewDefaultClientConfigLoadingRules()
+	loading.ExplicitPath = f.kubeconfig
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, overrides).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent = "rectifier/" + versionString()
+	return config, nil
+}

@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"github.com/rectifier-dev/rectifier/gvr"
+	"github.com/rectifier-dev/rectifier/rules"
+)
+
+// Defaults of Options.
+const (
+	DefaultWorkers       = 8
+	DefaultQPS           = 50
+	DefaultBurst         = 100
+	DefaultResync        = 10 * time.Hour
+	DefaultFieldManager  = "rectifier"
+	DefaultShutdownGrace = 20 * time.Second
+)
+
+// Options say what an Engine does. Config and Rules are needed; the zero
+// values of the others mean the defaults.
+type Options struct {
+	Config *rest.Config
+	Rules  *rules.Set
+	// Problems are the rules that are left out, for readiness detail.
+	Problems []*rules.Problem
+	// Namespaces limits the engine to these: no list or watch goes beyond.
+	Namespaces []string
+
+	Workers int     // objects that are worked on at once
+	QPS     float32 // writes a second, over all resources; negative: no limit
+	Burst   int
+	Resync  time.Duration // how often every object is evaluated anew
+
+	FieldManager  string
+	DryRun        bool // evaluate everything, write nothing
+	ShutdownGrace time.Duration
+}
+
+// Engine runs rules against a cluster. Make it with New; it runs once.
+type Engine struct {
+	opts      Options
+	rules     *rules.Set
+	informers *gvr.Manager
+	writer    dynamic.Interface
+	access    accessReviewer
+	queue     workqueue.TypedRateLimitingInterface[Key]
+	objects   objectTable
+	recorder  *recorder
+	parked    parkedWrites
+	pending   *pending // with Once only
+	tally     tally
+}
+
+// New prepares an engine; it does not contact the cluster.
+func New(opts Options) (*Engine, error) {
+	opts = withDefaults(opts)
+	e := &Engine{
+		opts:  opts,
+		rules: opts.Rules,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.DefaultTypedControllerRateLimiter[Key](),
+			workqueue.TypedRateLimitingQueueConfig[Key]{Name: "rectifier"}),
+	}
+	var err error
+	if e.informers, err = gvr.New(gvr.Options{
+		Config:        unlimited(opts.Config),
+		Namespaces:    opts.Namespaces,
+		Resync:        opts.Resync,
+		Handler:       e.handler,
+		OnStateChange: e.stateChanged,
+	}); err != nil {
+		return nil, fmt.Errorf("prepare the informers: %w", err)
+	}
+	writes := rest.CopyConfig(opts.Config)
+	writes.QPS, writes.Burst = opts.QPS, opts.Burst
+	writes.Wrap(func(rt http.RoundTripper) http.RoundTripper { return retryAfterTransport{rt} })
+	if e.writer, err = dynamic.NewForConfig(writes); err != nil {
+		return nil, fmt.Errorf("prepare the client for writes: %w", err)
+	}
+	// Events and access reviews have limits of their own, so that neither
+	// keeps a fix waiting.
+	side := rest.CopyConfig(opts.Config)
+	side.QPS, side.Burst = eventQPS, eventBurst
+	client, err := kubernetes.NewForConfig(side)
+	if err != nil {
+		return nil, fmt.Errorf("prepare the client for events: %w", err)
+	}
+	e.access = accessReviewer{client.AuthorizationV1().SelfSubjectAccessReviews()}
+	e.recorder = newRecorder(client.EventsV1())
+	return e, nil
+}
+
+func withDefaults(o Options) Options {
+	set := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	set(&o.Workers, DefaultWorkers)
+	set(&o.Burst, DefaultBurst)
+	if o.QPS == 0 {
+		o.QPS = DefaultQPS
+	}
+	if o.Resync == 0 {
+		o.Resync = DefaultResync
+	}
+	if o.FieldManager == "" {
+		o.FieldManager = DefaultFieldManager
+	}
+	if o.ShutdownGrace == 0 {
+		o.ShutdownGrace = DefaultShutdownGrace
+	}
+	return o
+}
+
+// unlimited lifts client-go's limit of 5 requests a second, which would let
+// discovery and the initial lists wait for each other. The API server's
+// priority and fairness bounds them.
+func unlimited(c *rest.Config) *rest.Config {
+	c = rest.CopyConfig(c)
+	c.QPS = -1
+	return c
+}
+
+// Run runs the engine until ctx ends. It then takes no more work, finishes
+// what is queued within ShutdownGrace, and stops the informers. A cluster that
+// cannot be reached is waited for.
+func (e *Engine) Run(ctx context.Context) error {
+	// Work that has begun outlives ctx: it is drained, not torn.
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	if err := e.recorder.start(work); err != nil {
+		return fmt.Errorf("start recording events: %w", err)
+	}
+	e.informers.Use(e.rules.Resources())
+
+	var running sync.WaitGroup
+	informing := make(chan error, 1)
+	go func() { informing <- e.informers.Run(work) }()
+	for range e.opts.Workers {
+		running.Go(func() { e.runWorker(work) })
+	}
+
+	<-ctx.Done()
+	klog.FromContext(ctx).Info("Shutting down", "grace", e.opts.ShutdownGrace)
+	deadline := time.AfterFunc(e.opts.ShutdownGrace, func() {
+		stop()
+		e.queue.ShutDown()
+	})
+	defer deadline.Stop()
+	e.queue.ShutDownWithDrain()
+	running.Wait()
+	e.recorder.drain(work)
+	stop()
+	return <-informing
+}
+
+// rulesFor returns the rules for a resource that can run: those that write a
+// subresource which the resource does not have are left out.
+func (e *Engine) rulesFor(resource schema.GroupVersionResource, info gvr.Info) []*rules.Rule {
+	all := e.rules.For(resource)
+	for _, r := range all {
+		if missingSubresource(r, info) != "" {
+			return runnable(all, info)
+		}
+	}
+	return all
+}
+
+func runnable(all []*rules.Rule, info gvr.Info) []*rules.Rule {
+	var out []*rules.Rule
+	for _, r := range all {
+		if missingSubresource(r, info) == "" {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// missingSubresource says why a rule cannot run on a resource; empty: it can.
+func missingSubresource(r *rules.Rule, info gvr.Info) string {
+	for _, s := range r.Subresources() {
+		switch {
+		case s == "status" && !info.HasStatus, s == "scale" && !info.HasScale:
+			return fmt.Sprintf("the resource has no %s subresource", s)
+		case s == "scale" && info.ReplicasPath == nil:
+			return rules.ErrReplicasUnknown.Error()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/rectifier-dev/rectifier/gvr"
+	"github.com/rectifier-dev/rectifier/rules"
+)
+
+// Serve answers /healthz and /readyz on an address until ctx ends.
+func (e *Engine) Serve(ctx context.Context, address string) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("listen for health checks: %w", err)
+	}
+	server := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: 5 * time.Second}
+	klog.FromContext(ctx).Info("Serving health checks", "address", listener.Addr())
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve health checks: %w", err)
+	}
+	return nil
+}
+
+// Handler answers /healthz (the process is alive) and /readyz (discovery has
+// succeeded, and every resource that rules name is synced or parked for a
+// reason that is told). The detail of /readyz is for people.
+func (e *Engine) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, "ok")
+	})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		report, ready := e.readiness()
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if !ready {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprint(w, report)
+	})
+	return mux
+}
+
+// readiness reports line by line: [+] works, [!] is left out or parked and
+// keeps nothing else from working, [-] is not there yet.
+func (e *Engine) readiness() (report string, ready bool) {
+	var b strings.Builder
+	line := func(mark, format string, args ...any) {
+		fmt.Fprintf(&b, "[%s] %s\n", mark, fmt.Sprintf(format, args...))
+	}
+	ready = e.informers.Discovered()
+	if ready {
+		line("+", "discovery: done")
+	} else {
+		line("-", "discovery: has not succeeded yet")
+	}
+	line("+", "rules: %d loaded, %d invalid", len(e.rules.All()), len(e.opts.Problems))
+	for _, p := range e.opts.Problems {
+		line("!", "rule left out: %s", p.Error())
+	}
+	for _, s := range e.informers.Status() {
+		where := rules.ResourceName(s.Resource)
+		if s.Namespace != "" {
+			where += " in " + s.Namespace
+		}
+		switch s.State {
+		case gvr.Synced:
+			line("+", "%s: synced, %d objects", where, s.Objects)
+		case gvr.Syncing:
+			ready = false
+			line("-", "%s: syncing", where)
+		default:
+			line("!", "%s: %s: %s; parked: %s", where, s.State, s.Reason, strings.Join(names(e.rules.For(s.Resource)), ", "))
+		}
+	}
+	for _, l := range e.parkedRules() {
+		line("!", "%s", l)
+	}
+	verdict := "ready"
+	if !ready {
+		verdict = "not ready"
+	}
+	return b.String() + verdict + "\n", ready
+}
+
+// parkedRules tells which rules cannot write, and why.
+func (e *Engine) parkedRules() []string {
+	var out []string
+	for _, resource := range e.rules.Resources() {
+		info, ok := e.informers.Info(resource)
+		if !ok {
+			continue
+		}
+		for _, r := range e.rules.For(resource) {
+			if why := missingSubresource(r, info); why != "" {
+				out = append(out, fmt.Sprintf("rule %s on %s: parked: %s", r.Name, rules.ResourceName(resource), why))
+			}
+		}
+	}
+	for resource, subresources := range e.parked.missing() {
+		for _, s := range subresources {
+			out = append(out, fmt.Sprintf("%s: forbidden: patch %s", rules.ResourceName(resource), strings.TrimSuffix(resource.Resource+"/"+s, "/")))
+		}
+	}
+	slices.Sort(out)
+	return out
+}

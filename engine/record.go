@@ -1,0 +1,221 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
+
+	"github.com/rectifier-dev/rectifier/rules"
+)
+
+const (
+	eventQPS   = 10
+	eventBurst = 50
+
+	// eventGrace is how long a shutdown waits for events that are on their way.
+	eventGrace = 5 * time.Second
+
+	reportingController = "rectifier.dev/rectifier"
+	action              = "Rectify"
+)
+
+// recorder writes Events on objects, in the background: a fix never waits for
+// one, and one that cannot be written fails nothing.
+type recorder struct {
+	broadcaster events.EventBroadcaster
+	recorder    events.EventRecorder
+	sink        *countingSink
+	sent        atomic.Int64
+}
+
+func newRecorder(client eventsclient.EventsV1Interface) *recorder {
+	sink := &countingSink{EventSink: &events.EventSinkImpl{Interface: client}}
+	r := &recorder{broadcaster: events.NewBroadcaster(sink), sink: sink}
+	r.recorder = r.broadcaster.NewRecorder(runtime.NewScheme(), reportingController)
+	return r
+}
+
+func (r *recorder) start(ctx context.Context) error {
+	return r.broadcaster.StartRecordingToSinkWithContext(ctx)
+}
+
+// event tells something on an object. The text is a constant format's result:
+// it is not interpreted again.
+func (r *recorder) event(object *unstructured.Unstructured, eventType, reason, message string) {
+	about := &corev1.ObjectReference{
+		APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
+		Namespace: object.GetNamespace(), Name: object.GetName(),
+		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+	}
+	r.sent.Add(1)
+	r.recorder.Eventf(about, nil, eventType, reason, action, "%s", truncate(message))
+}
+
+// truncate keeps a message within what the API server takes.
+func truncate(s string) string {
+	const limit = 1000
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// drain waits for events on their way, and stops.
+func (r *recorder) drain(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, eventGrace)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for r.sink.handled.Load() < r.sent.Load() && ctx.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	r.broadcaster.Shutdown()
+}
+
+// countingSink counts the events that are done with, and keeps client-go from
+// logging each one that may not be written: that is told once.
+type countingSink struct {
+	events.EventSink
+	handled   atomic.Int64
+	forbidden sync.Once
+}
+
+func (s *countingSink) Create(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
+	out, err := s.EventSink.Create(ctx, e)
+	return s.done(ctx, e, out, err)
+}
+
+func (s *countingSink) Patch(ctx context.Context, old *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	out, err := s.EventSink.Patch(ctx, old, data)
+	return s.done(ctx, old, out, err)
+}
+
+func (s *countingSink) done(ctx context.Context, in, out *eventsv1.Event, err error) (*eventsv1.Event, error) {
+	s.handled.Add(1)
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return in, nil
+	case apierrors.IsForbidden(err):
+		s.forbidden.Do(func() {
+			klog.FromContext(ctx).Error(nil, "Not allowed to write Events; objects do not tell what was done to them", "verb", "create, patch", "resource", "events.k8s.io/v1/events")
+		})
+		return in, nil
+	}
+	return out, err
+}
+
+// Summary counts what an engine has done.
+type Summary struct {
+	Fixed   int // requests that were accepted
+	Failed  int // rules that failed on an object, each counted once per object
+	WouldBe int // requests that --dry-run held back
+}
+
+// tally is a Summary in the making.
+type tally struct {
+	mu sync.Mutex
+	Summary
+}
+
+func (t *tally) count(add func(*Summary)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	add(&t.Summary)
+}
+
+func (t *tally) summary() Summary {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.Summary
+}
+
+// recordFix tells of an accepted request: on the object, and in the log.
+func (d *decision) recordFix(ctx context.Context, request *rules.Request, verdicts []rules.Verdict) {
+	d.tally.count(func(s *Summary) { s.Fixed++ })
+	klog.FromContext(ctx).Info("Fixed", "rules", names(request.Rules), "subresource", request.Subresource)
+	for _, v := range verdicts {
+		d.recorder.event(d.object, corev1.EventTypeNormal, v.Event.Reason, v.Event.Message)
+	}
+}
+
+func (d *decision) recordDryRun(ctx context.Context, request *rules.Request) {
+	d.tally.count(func(s *Summary) { s.WouldBe++ })
+	klog.FromContext(ctx).Info("Would be fixed (dry run)", "rules", names(request.Rules), "subresource", request.Subresource)
+}
+
+// recordProblem tells that a rule has failed on an object.
+func (d *decision) recordProblem(ctx context.Context, r *rules.Rule, reason, message string) {
+	d.tally.count(func(s *Summary) { s.Failed++ })
+	klog.FromContext(ctx).Info("Rule failed", "rule", r.Name, "reason", reason, "message", message)
+	d.recorder.event(d.object, corev1.EventTypeWarning, reason, fmt.Sprintf("rule %s: %s", r.Name, message))
+}
+
+// reportErrors tells of rules that could not be evaluated, once for each
+// error: not again as long as it stays the same. What rules do that only
+// report is logged. Rules that have nothing to change lose their holds.
+func (d *decision) reportErrors(ctx context.Context, ran []*rules.Rule, result rules.Result) {
+	verdicts := result.Verdicts
+	for _, r := range ran {
+		var v rules.Verdict
+		if len(verdicts) > 0 && verdicts[0].Rule == r {
+			v, verdicts = verdicts[0], verdicts[1:]
+		}
+		switch {
+		case v.Outcome == rules.Error:
+			d.reportError(ctx, v)
+			continue
+		case v.Outcome == rules.Patch && r.Mode == rules.Audit:
+			d.reportOnce(ctx, r, v.Event.Message, func(message string) {
+				klog.FromContext(ctx).Info("Would be fixed (mode Audit)", "rule", r.Name, "message", message)
+			})
+			continue
+		case v.Outcome == "":
+			d.state.release(r.Name)
+		}
+		if d.state != nil {
+			delete(d.state.reported, r.Name)
+		}
+	}
+}
+
+func (d *decision) reportError(ctx context.Context, v rules.Verdict) {
+	reason := "EvaluationFailed"
+	var loop *rules.NotConvergingError
+	if errors.As(v.Err, &loop) {
+		reason = "NotConverging"
+	}
+	d.reportOnce(ctx, v.Rule, v.Err.Error(), func(message string) { d.recordProblem(ctx, v.Rule, reason, message) })
+}
+
+func (d *decision) reportOnce(ctx context.Context, r *rules.Rule, message string, tell func(string)) {
+	if s := d.remember(); s.reported[r.Name] != message {
+		s.reported[r.Name] = message
+		tell(message)
+	}
+}
+
+func names(rs []*rules.Rule) []string {
+	out := make([]string, len(rs))
+	for i, r := range rs {
+		out[i] = r.Name
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,267 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/rectifier-dev/rectifier/rules"
+)
+
+const (
+	// failOpen is when a version is decided on although the cache seems to be
+	// behind: versions of some servers do not compare, and watches can break.
+	failOpen = 30 * time.Second
+
+	// A rule that was refused is tried on a changed object at once, then after
+	// growing waits: an object whose status changes every second must not turn
+	// one mistake into a request a second.
+	firstHold = time.Second
+	maxHold   = 10 * time.Minute
+)
+
+// objectState is what the engine remembers of one object: only objects that
+// were written or refused have one. It belongs to the worker that has the
+// object's key.
+type objectState struct {
+	uid types.UID
+
+	// The next decision needs a cached version that is not older than atLeast
+	// (the engine's last write) and is not stale (it met a conflict).
+	atLeast, stale string
+	since          time.Time
+	doubted        string // the version that an unexplained refusal met
+
+	split    bool
+	held     map[string]*hold  // by rule
+	reported map[string]string // the last error told of, by rule
+}
+
+// hold keeps a rule from one version of the object, and from later ones until
+// a time.
+type hold struct {
+	version  string
+	until    time.Time
+	wait     time.Duration
+	reported string
+}
+
+func newObjectState(uid types.UID) *objectState {
+	return &objectState{uid: uid, held: map[string]*hold{}, reported: map[string]string{}}
+}
+
+// wrote notes an accepted write. Rules that are held stay held: the new
+// version is the engine's own work.
+func (s *objectState) wrote(before, after string, now time.Time) {
+	s.atLeast, s.stale, s.since = after, "", now
+	for _, h := range s.held {
+		if h.version == before {
+			h.version = after
+		}
+	}
+}
+
+// expectNewerThan notes that a version is not the current one.
+func (s *objectState) expectNewerThan(version string, now time.Time) {
+	s.stale, s.since = version, now
+}
+
+// behind reports whether a cached version must not be decided on. store is the
+// version up to which the whole cache has come.
+func (s *objectState) behind(cached, store string, now time.Time) bool {
+	if s == nil || now.Sub(s.since) >= failOpen {
+		return false
+	}
+	return cached == s.stale || older(cached, s.atLeast) && older(store, s.atLeast)
+}
+
+// caughtUp notes that no cache is behind.
+func (s *objectState) caughtUp() {
+	if s != nil {
+		s.atLeast, s.stale = "", ""
+	}
+}
+
+// older reports whether version a is older than b; not if they do not compare.
+func older(a, b string) bool {
+	if b == "" {
+		return false
+	}
+	if a == "" {
+		return true
+	}
+	c, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && c < 0
+}
+
+func (s *objectState) splitting() bool { return s != nil && s.split }
+
+// hold keeps a rule away; it reports whether that has to be told: not if the
+// same was told before.
+func (s *objectState) hold(rule, version, message string, now time.Time) bool {
+	h := s.held[rule]
+	if h == nil {
+		h = &hold{}
+		s.held[rule] = h
+	}
+	h.wait = min(max(2*h.wait, firstHold), maxHold)
+	h.version, h.until = version, now.Add(h.wait)
+	tell := h.reported != message
+	h.reported = message
+	return tell
+}
+
+// free returns the rules that are not held for a version, and after which time
+// one of the others may be tried again (0: none is waiting for time).
+func (s *objectState) free(all []*rules.Rule, version string, now time.Time) ([]*rules.Rule, time.Duration) {
+	if s == nil || len(s.held) == 0 {
+		return all, 0
+	}
+	var out []*rules.Rule
+	var wait time.Duration
+	for _, r := range all {
+		h := s.held[r.Name]
+		switch {
+		case h == nil || h.version != version && !now.Before(h.until):
+			out = append(out, r)
+		case h.version != version:
+			if left := h.until.Sub(now); wait == 0 || left < wait {
+				wait = left
+			}
+		}
+	}
+	return out, wait
+}
+
+// release forgets that a rule was held: it has nothing to change any more.
+func (s *objectState) release(rule string) {
+	if s != nil {
+		delete(s.held, rule)
+	}
+}
+
+// objectTable keeps the states of objects by key. It is safe for concurrent
+// use; a state itself belongs to the worker that has the key.
+type objectTable struct {
+	mu     sync.Mutex
+	states map[Key]*objectState
+}
+
+// get returns the state of the object with that uid, nil if there is none: a
+// state of a former object of the same name is dropped.
+func (t *objectTable) get(key Key, uid types.UID) *objectState {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states[key]
+	if s != nil && s.uid != uid {
+		delete(t.states, key)
+		return nil
+	}
+	return s
+}
+
+// keep stores a state; one that says nothing any more is dropped.
+func (t *objectTable) keep(key Key, s *objectState) {
+	if s == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.atLeast == "" && s.stale == "" && !s.split && len(s.held) == 0 && len(s.reported) == 0 {
+		delete(t.states, key)
+		return
+	}
+	if t.states == nil {
+		t.states = map[Key]*objectState{}
+	}
+	t.states[key] = s
+}
+
+// unseen reports whether the cache does not hold the engine's last write yet.
+func (t *objectTable) unseen(key Key) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states[key]
+	return s != nil && (s.atLeast != "" || s.stale != "")
+}
+
+func (t *objectTable) forget(key Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.states, key)
+}
+
+// parkedWrites remembers what the engine may not write, so that a missing
+// permission costs one request now and then, not one per object.
+type parkedWrites struct {
+	mu      sync.Mutex
+	targets map[parkedTarget]*parking
+}
+
+type parkedTarget struct {
+	resource    schema.GroupVersionResource
+	subresource string
+}
+
+type parking struct {
+	until time.Time
+	wait  time.Duration
+}
+
+const (
+	firstParking = 5 * time.Second
+	maxParking   = 5 * time.Minute
+)
+
+// park notes a missing permission and returns when to try again.
+func (p *parkedWrites) park(resource schema.GroupVersionResource, subresource string, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.targets == nil {
+		p.targets = map[parkedTarget]*parking{}
+	}
+	t := parkedTarget{resource, subresource}
+	entry := p.targets[t]
+	if entry == nil {
+		entry = &parking{}
+		p.targets[t] = entry
+	}
+	if now.After(entry.until) {
+		entry.wait = min(max(2*entry.wait, firstParking), maxParking)
+		entry.until = now.Add(entry.wait)
+	}
+	return entry.until.Sub(now)
+}
+
+// wait returns how long a write has to wait for a permission; 0: it may go.
+func (p *parkedWrites) wait(resource schema.GroupVersionResource, subresource string, now time.Time) (time.Duration, string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	entry := p.targets[parkedTarget{resource, subresource}]
+	if entry == nil || !now.Before(entry.until) {
+		return 0, ""
+	}
+	return entry.until.Sub(now), "a permission is missing"
+}
+
+// unpark notes that a write was accepted.
+func (p *parkedWrites) unpark(resource schema.GroupVersionResource, subresource string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.targets, parkedTarget{resource, subresource})
+}
+
+// missing lists the permissions that writes wait for: patch on
+// group/version/resource/subresource.
+func (p *parkedWrites) missing() map[schema.GroupVersionResource][]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := map[schema.GroupVersionResource][]string{}
+	for t := range p.targets {
+		out[t.resource] = append(out[t.resource], t.subresource)
+	}
+	return out
+}

@@ -1,0 +1,246 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/rectifier-dev/rectifier/rules"
+)
+
+// Key is what the queue carries: one object, whatever the version it is read
+// in, so that rules on two versions of a resource never write side by side.
+type Key struct {
+	Resource        schema.GroupResource
+	Namespace, Name string
+}
+
+// String is resource.group namespace/name.
+func (k Key) String() string {
+	return k.Resource.String() + " " + cache.ObjectName{Namespace: k.Namespace, Name: k.Name}.String()
+}
+
+// staleWait is how soon an object is looked at again whose cached version is
+// known to be old. The watch event that ends the wait usually comes first.
+const staleWait = 100 * time.Millisecond
+
+// handler makes the event handlers of one informer. They only enqueue.
+func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
+	enqueue := func(obj any) { e.enqueue(resource.GroupResource(), obj) }
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    enqueue,
+		UpdateFunc: func(_, obj any) { enqueue(obj) },
+		DeleteFunc: enqueue,
+	}
+}
+
+// enqueue puts an object's key into the queue; tombstones are unwrapped.
+func (e *Engine) enqueue(resource schema.GroupResource, obj any) {
+	name, err := cache.DeletionHandlingObjectToName(obj)
+	if err != nil {
+		klog.Background().Error(err, "Informer handed out something that is no object", "resource", resource)
+		return
+	}
+	e.add(Key{Resource: resource, Namespace: name.Namespace, Name: name.Name})
+}
+
+func (e *Engine) add(key Key) {
+	e.pending.begin(key)
+	e.queue.Add(key)
+}
+
+// runWorker handles keys until the queue is shut down.
+func (e *Engine) runWorker(ctx context.Context) {
+	for e.processNextWorkItem(ctx) {
+	}
+}
+
+// processNextWorkItem handles one key: the only place that decides when a key
+// is seen again.
+func (e *Engine) processNextWorkItem(ctx context.Context) bool {
+	key, shutdown := e.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer e.queue.Done(key)
+	logger := klog.FromContext(ctx).WithValues("resource", key.Resource, "object", klog.KRef(key.Namespace, key.Name))
+	began := e.pending.mark(key)
+
+	err := e.syncRecovered(klog.NewContext(ctx, logger), key)
+	var again *againError
+	switch {
+	case err == nil:
+		e.queue.Forget(key)
+		if e.pending != nil && !e.objects.unseen(key) {
+			e.pending.settle(key, began)
+		}
+	case errors.As(err, &again):
+		e.queue.Forget(key)
+		e.queue.AddAfter(key, again.after)
+	default:
+		logger.Error(err, "Sync failed; trying again later", "attempt", e.queue.NumRequeues(key)+1)
+		e.queue.AddRateLimited(key)
+	}
+	return true
+}
+
+// againError asks for another look after a time; nothing has failed.
+type againError struct {
+	after  time.Duration
+	reason string
+}
+
+func (e *againError) Error() string { return fmt.Sprintf("again in %v: %s", e.after, e.reason) }
+
+// syncRecovered makes of a panic an error of this object.
+func (e *Engine) syncRecovered(ctx context.Context, key Key) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			klog.FromContext(ctx).Error(nil, "Sync panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("sync panicked: %v", p)
+		}
+	}()
+	return e.sync(ctx, key)
+}
+
+// view is an object as one informer has it.
+type view struct {
+	resource schema.GroupVersionResource
+	object   *unstructured.Unstructured // of the cache: read-only
+}
+
+// sync brings one object in line with the rules, in each version that rules
+// read it in. An error is one that trying again may mend.
+func (e *Engine) sync(ctx context.Context, key Key) error {
+	views := e.views(key)
+	if len(views) == 0 {
+		e.objects.forget(key)
+		return nil
+	}
+	state := e.objects.get(key, views[0].object.GetUID())
+	for _, v := range views {
+		if state.behind(v.object.GetResourceVersion(), e.informers.LastSyncVersion(v.resource, key.Namespace), time.Now()) {
+			return &againError{staleWait, "the cache does not hold the newest version yet"}
+		}
+	}
+	state.caughtUp()
+	d := &decision{Engine: e, key: key, state: state}
+	defer func() { e.objects.keep(key, d.state) }()
+	for _, v := range views {
+		if err := d.decide(ctx, v); err != nil || d.wrote {
+			return err // after a write, the watch brings what the rest is decided on
+		}
+	}
+	return nil
+}
+
+// views returns an object as the informers have it, in the order of versions;
+// none if it is gone. An informer that has an older state of it than another
+// one is passed over: its event is still to come.
+func (e *Engine) views(key Key) []view {
+	var out []view
+	for _, resource := range e.rules.Resources() {
+		if resource.GroupResource() != key.Resource {
+			continue
+		}
+		object, ok := e.informers.Get(resource, key.Namespace, key.Name)
+		switch {
+		case !ok:
+		case len(out) > 0 && older(object.GetResourceVersion(), out[0].object.GetResourceVersion()):
+		case len(out) > 0 && older(out[0].object.GetResourceVersion(), object.GetResourceVersion()):
+			out = []view{{resource, object}}
+		default:
+			out = append(out, view{resource, object})
+		}
+	}
+	return out
+}
+
+// decide runs the rules on one view and carries the decision out.
+func (d *decision) decide(ctx context.Context, v view) error {
+	info, ok := d.informers.Info(v.resource)
+	if !ok {
+		return nil // gone since; what comes back is enqueued anew
+	}
+	d.view, d.replicasPath = v, info.ReplicasPath
+	all := d.rulesFor(v.resource, info)
+	if d.state.splitting() {
+		return d.writeOneByOne(ctx, all)
+	}
+	return d.writeTogether(ctx, all)
+}
+
+// decision is what is to become of one object.
+type decision struct {
+	*Engine
+	view
+	key          Key
+	replicasPath []string
+	state        *objectState // nil as long as there is nothing to remember
+	wrote        bool         // something was accepted: the object is another one now
+}
+
+func (d *decision) evaluate(rs []*rules.Rule, object map[string]any) rules.Result {
+	return rules.Evaluate(rs, rules.Input{Resource: d.resource, Object: object, ReplicasPath: d.replicasPath})
+}
+
+// writeTogether runs all rules and sends what they change, as one request per
+// subresource.
+func (d *decision) writeTogether(ctx context.Context, all []*rules.Rule) error {
+	free, wait := d.state.free(all, d.object.GetResourceVersion(), time.Now())
+	result := d.evaluate(free, d.object.Object)
+	d.reportErrors(ctx, free, result)
+	err := d.send(ctx, result)
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		if len(refused.request.Rules) > 1 {
+			d.remember().split = true
+			if d.wrote {
+				return nil
+			}
+			return d.writeOneByOne(ctx, all)
+		}
+		d.hold(ctx, refused)
+		if d.wrote {
+			return nil // the watch brings the object that the rest is decided on
+		}
+		return d.writeTogether(ctx, all)
+	}
+	if err == nil && wait > 0 {
+		return &againError{wait, "a refused rule is tried again"}
+	}
+	return err
+}
+
+// writeOneByOne finds the culprit after a composed request was refused: each
+// rule is evaluated and sent alone. After a write the next one waits for the
+// fresh object. When nothing is left to write, the rules go together again.
+func (d *decision) writeOneByOne(ctx context.Context, all []*rules.Rule) error {
+	free, _ := d.state.free(all, d.object.GetResourceVersion(), time.Now())
+	for i := range free {
+		alone := free[i : i+1]
+		result := d.evaluate(alone, d.object.Object)
+		if len(result.Requests) == 0 {
+			continue
+		}
+		err := d.send(ctx, result)
+		var refused *refusedError
+		if errors.As(err, &refused) {
+			d.hold(ctx, refused)
+			if d.wrote {
+				return nil
+			}
+			continue
+		}
+		return err
+	}
+	d.remember().split = false
+	return nil
+}

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/rectifier-dev/rectifier/rules"
+)
+
+// writeTimeout bounds one PATCH, so that a webhook that hangs does not keep a
+// worker.
+const writeTimeout = 10 * time.Second
+
+// doubtWait is how long a refused JSON patch waits for a newer version.
+const doubtWait = time.Second
+
+// refusedError is a request that the server will not take however often it is
+// sent: a fault of its rules for this version of the object.
+type refusedError struct {
+	request *rules.Request
+	version string // of the object, when it was refused
+	reason  string // fit for logs and events: nothing of the object
+}
+
+func (e *refusedError) Error() string { return "refused: " + e.reason }
+
+// send carries a decision out: its requests in their order, each on the
+// version that the one before returned. The first failure ends it; the rest is
+// decided again.
+func (d *decision) send(ctx context.Context, result rules.Result) error {
+	version := d.object.GetResourceVersion()
+	for i := range result.Requests {
+		request := &result.Requests[i]
+		if d.opts.DryRun {
+			d.recordDryRun(ctx, request)
+			continue
+		}
+		if wait, reason := d.parked.wait(d.resource, request.Subresource, time.Now()); wait > 0 {
+			return &againError{wait, reason}
+		}
+		answer, err := d.patch(ctx, request, version)
+		if err != nil {
+			return d.failed(ctx, request, version, err)
+		}
+		d.accepted(ctx, request, version, answer, result.Verdicts)
+		version = answer.GetResourceVersion()
+	}
+	return nil
+}
+
+// patch sends one request: the only call of the engine that changes objects.
+func (d *decision) patch(ctx context.Context, request *rules.Request, version string) (*unstructured.Unstructured, error) {
+	body, err := request.Body(d.object.GetUID(), version)
+	if err != nil {
+		return nil, &bodyError{err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	var subresources []string
+	if request.Subresource != "" {
+		subresources = []string{request.Subresource}
+	}
+	return d.writer.Resource(d.resource).Namespace(d.key.Namespace).Patch(ctx, d.key.Name, request.Type(), body,
+		metav1.PatchOptions{FieldManager: d.opts.FieldManager, FieldValidation: metav1.FieldValidationStrict}, subresources...)
+}
+
+// failed decides what becomes of a request that was not accepted.
+func (d *decision) failed(ctx context.Context, request *rules.Request, version string, err error) error {
+	f := classify(err)
+	switch f.class {
+	case conflict:
+		// Somebody else wrote in between. The watch brings the fresh object;
+		// until then this version is not decided on again.
+		klog.FromContext(ctx).V(2).Info("The object has changed since; deciding again", "version", version)
+		d.remember().expectNewerThan(version, time.Now())
+		return &againError{staleWait, "conflict"}
+	case gone:
+		// The watch will say so too; the object is never created again.
+		d.remember().expectNewerThan(version, time.Now())
+		return nil
+	case unavailable:
+		if f.after > 0 {
+			return &againError{f.after, f.reason}
+		}
+		return fmt.Errorf("patch %s: %s", d.target(request), f.reason)
+	case forbidden:
+		if allowed, err := d.access.mayPatch(ctx, d.resource, d.key, request.Subresource); err != nil || allowed {
+			return &refusedError{request, version, f.reason} // an admission plugin said no
+		}
+		wait := d.parked.park(d.resource, request.Subresource, time.Now())
+		klog.FromContext(ctx).Info("Not allowed to write; waiting for permission", "verb", "patch", "target", d.target(request), "again", wait)
+		return &againError{wait, "forbidden"}
+	}
+	if f.unexplained && request.Type() == types.JSONPatchType && d.remember().doubted != version {
+		// An operation that does not fit a newer object fails before the
+		// server compares versions: look whether there is one.
+		d.state.doubted = version
+		return &againError{doubtWait, "the object may have changed since"}
+	}
+	return &refusedError{request, version, f.reason}
+}
+
+// target names what a request writes: group/version/resource/subresource.
+func (d *decision) target(request *rules.Request) string {
+	if request.Subresource == "" {
+		return rules.ResourceName(d.resource)
+	}
+	return rules.ResourceName(d.resource) + "/" + request.Subresource
+}
+
+// accepted notes a write, verifies it on the server's answer and tells of it.
+func (d *decision) accepted(ctx context.Context, request *rules.Request, version string, answer *unstructured.Unstructured, verdicts []rules.Verdict) {
+	written := answer.GetResourceVersion()
+	if written != version {
+		d.wrote = true
+		d.remember().wrote(version, written, time.Now())
+	}
+	unmet := d.unmet(request, answer)
+	if written == version {
+		unmet = request.Rules // nothing was stored at all
+	}
+	for _, r := range unmet {
+		d.holdRule(ctx, r, written, "Ineffective", "the server accepted the change but did not keep it: it was normalised, dropped or set back at once")
+	}
+	d.parked.unpark(d.resource, request.Subresource)
+	d.recordFix(ctx, request, verdictsOf(verdicts, request.Rules))
+}
+
+// unmet returns the rules of an accepted request that would change the
+// server's answer again.
+func (d *decision) unmet(request *rules.Request, answer *unstructured.Unstructured) []*rules.Rule {
+	if request.Subresource == "scale" {
+		// The answer is a Scale, not the object.
+		if request.HeldBy(answer.Object) {
+			return nil
+		}
+		return request.Rules
+	}
+	for _, r := range d.evaluate(request.Rules, answer.Object).Requests {
+		if r.Subresource == request.Subresource {
+			return r.Rules
+		}
+	}
+	return nil
+}
+
+// verdictsOf picks the verdicts of the rules behind a request.
+func verdictsOf(verdicts []rules.Verdict, of []*rules.Rule) []rules.Verdict {
+	var out []rules.Verdict
+	for _, v := range verdicts {
+		for _, r := range of {
+			if v.Rule == r && v.Outcome == rules.Patch {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// hold keeps a refused rule away from the object until the object changes.
+func (d *decision) hold(ctx context.Context, refused *refusedError) {
+	for _, r := range refused.request.Rules {
+		d.holdRule(ctx, r, refused.version, "PatchRefused", "the API server refuses the change: "+refused.reason)
+	}
+}
+
+func (d *decision) holdRule(ctx context.Context, r *rules.Rule, version, reason, message string) {
+	if d.remember().hold(r.Name, version, message, time.Now()) {
+		d.recordProblem(ctx, r, reason, message)
+	}
+}
+
+// remember gives the object's state, made when it is first needed.
+func (d *decision) remember() *objectState {
+	if d.state == nil {
+		d.state = newObjectState(d.object.GetUID())
+	}
+	return d.state
+}
