@@ -75,11 +75,10 @@ func New(opts Options) (*Engine, error) {
 	}
 	var err error
 	if e.informers, err = gvr.New(gvr.Options{
-		Config:        unlimited(opts.Config),
-		Namespaces:    opts.Namespaces,
-		Resync:        opts.Resync,
-		Handler:       e.handler,
-		OnStateChange: e.stateChanged,
+		Config:     unlimited(opts.Config),
+		Namespaces: opts.Namespaces,
+		Resync:     opts.Resync,
+		Handler:    e.handler,
 	}); err != nil {
 		return nil, fmt.Errorf("prepare the informers: %w", err)
 	}

@@ -279,8 +279,8 @@ resource: {version: v1, resource: configmaps}
 patch: {merge: {metadata: {labels: {team: web}}}}`),
 	)
 	f.eventually(10*time.Second, configmaps, "c", "web", "metadata", "labels", "team")
-	f.wantEvent("c", "Warning NotConverging: rule append")
-	f.wantEvent("c", "Warning NotConverging: rule tier-a")
+	f.wantEvent("c", "Warning NotConverging: rule append: the rule does not converge")
+	f.wantEvent("c", "Warning NotConverging: rule tier-a: the rules tier-a, tier-b do not converge")
 	f.settle("configmaps")
 	if accepted, all := f.writes("configmaps"); accepted != 1 || all != 1 {
 		t.Errorf("%d requests, %d accepted; want the good rule's only", all, accepted)

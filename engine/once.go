@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/klog/v2"
-
 	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/rules"
 )
@@ -134,9 +132,4 @@ func (p *pending) idle() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.keys) == 0
-}
-
-// stateChanged logs what becomes of a resource.
-func (e *Engine) stateChanged(s gvr.Status) {
-	klog.Background().Info("Resource state changed", "resource", rules.ResourceName(s.Resource), "namespace", s.Namespace, "state", s.State, "reason", s.Reason, "objects", s.Objects)
 }

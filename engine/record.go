@@ -30,7 +30,6 @@ const (
 	eventGrace = 5 * time.Second
 
 	reportingController = "rectifier.dev/rectifier"
-	action              = "Rectify"
 )
 
 // recorder writes Events on objects, in the background: a fix never waits for
@@ -53,16 +52,16 @@ func (r *recorder) start(ctx context.Context) error {
 	return r.broadcaster.StartRecordingToSinkWithContext(ctx)
 }
 
-// event tells something on an object. The text is a constant format's result:
-// it is not interpreted again.
-func (r *recorder) event(object *unstructured.Unstructured, eventType, reason, message string) {
+// event tells something on an object. The rule stands as the event's action,
+// so that client-go does not take what two rules say for a repetition.
+func (r *recorder) event(object *unstructured.Unstructured, rule *rules.Rule, eventType, reason, message string) {
 	about := &corev1.ObjectReference{
 		APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
 		Namespace: object.GetNamespace(), Name: object.GetName(),
 		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 	}
 	r.sent.Add(1)
-	r.recorder.Eventf(about, nil, eventType, reason, action, "%s", truncate(message))
+	r.recorder.Eventf(about, nil, eventType, reason, rule.Name, "%s", truncate(message))
 }
 
 // truncate keeps a message within what the API server takes.
@@ -151,7 +150,7 @@ func (d *decision) recordFix(ctx context.Context, request *rules.Request, verdic
 	d.tally.count(func(s *Summary) { s.Fixed++ })
 	klog.FromContext(ctx).Info("Fixed", "rules", names(request.Rules), "subresource", request.Subresource)
 	for _, v := range verdicts {
-		d.recorder.event(d.object, corev1.EventTypeNormal, v.Event.Reason, v.Event.Message)
+		d.recorder.event(d.object, v.Rule, corev1.EventTypeNormal, v.Event.Reason, v.Event.Message)
 	}
 }
 
@@ -164,7 +163,7 @@ func (d *decision) recordDryRun(ctx context.Context, request *rules.Request) {
 func (d *decision) recordProblem(ctx context.Context, r *rules.Rule, reason, message string) {
 	d.tally.count(func(s *Summary) { s.Failed++ })
 	klog.FromContext(ctx).Info("Rule failed", "rule", r.Name, "reason", reason, "message", message)
-	d.recorder.event(d.object, corev1.EventTypeWarning, reason, fmt.Sprintf("rule %s: %s", r.Name, message))
+	d.recorder.event(d.object, r, corev1.EventTypeWarning, reason, fmt.Sprintf("rule %s: %s", r.Name, message))
 }
 
 // reportErrors tells of rules that could not be evaluated, once for each

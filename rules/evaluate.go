@@ -133,23 +133,30 @@ func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
 	return culprits
 }
 
+// evaluateWithout evaluates the rules that do come to rest, and says of the
+// others with which rules they do not.
 func evaluateWithout(rules []*Rule, in Input, culprits map[*Rule]bool) Result {
 	var rest []*Rule
-	err := &NotConvergingError{}
+	together := &NotConvergingError{}
+	errs := map[*Rule]*NotConvergingError{}
 	for _, r := range rules {
-		if culprits[r] {
-			err.Rules = append(err.Rules, r.Name)
-		} else {
+		switch {
+		case !culprits[r]:
 			rest = append(rest, r)
+		case len(culprits) > 1 && convergesAlone(r, in):
+			together.Rules = append(together.Rules, r.Name)
+			errs[r] = together
+		default:
+			errs[r] = &NotConvergingError{[]string{r.Name}}
 		}
 	}
 	res := Evaluate(rest, in)
-	verdicts := make([]Verdict, 0, len(res.Verdicts)+len(culprits))
+	verdicts := make([]Verdict, 0, len(res.Verdicts)+len(errs))
 	others := res.Verdicts
 	for _, r := range rules {
 		switch {
-		case culprits[r]:
-			verdicts = append(verdicts, Verdict{Rule: r, Outcome: Error, Err: err})
+		case errs[r] != nil:
+			verdicts = append(verdicts, Verdict{Rule: r, Outcome: Error, Err: errs[r]})
 		case len(others) > 0 && others[0].Rule == r:
 			verdicts = append(verdicts, others[0])
 			others = others[1:]
@@ -157,6 +164,11 @@ func evaluateWithout(rules []*Rule, in Input, culprits map[*Rule]bool) Result {
 	}
 	res.Verdicts = verdicts
 	return res
+}
+
+func convergesAlone(r *Rule, in Input) bool {
+	alone := []*Rule{r}
+	return notConverging(alone, in, runChain(alone, in)) == nil
 }
 
 // chain is one pass of all rules over a working copy.

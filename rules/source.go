@@ -1,13 +1,9 @@
 package rules
 
 import (
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
+
+	"github.com/rectifier-dev/rectifier/internal/input"
 )
 
 // MaxFileBytes is the largest rule file that is read.
@@ -22,78 +18,17 @@ type Source struct {
 	Listed bool
 }
 
-// Read reads files, folders (recursively: *.yaml, *.yml and *.json, in
-// lexical order) and standard input ("-"). Hidden files and folders are left
-// out when a folder is read; so are the ..data folders of a mounted ConfigMap,
-// whose files appear beside them as links.
-//
-// An error means that a path cannot be read at all: it is an error of usage,
-// not a Problem of a rule.
+// Read reads rule files: what PATH arguments name, see package input. An error
+// means that a path cannot be read at all: it is an error of usage, not a
+// Problem of a rule.
 func Read(paths []string, stdin io.Reader) ([]Source, error) {
-	var out []Source
-	for _, path := range paths {
-		if path == "-" {
-			data, err := readLimited(stdin)
-			if err != nil {
-				return nil, fmt.Errorf("read standard input: %w", err)
-			}
-			out = append(out, Source{Name: "<stdin>", Data: data})
-			continue
-		}
-		found, err := readPath(path)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, found...)
+	files, err := input.Read(paths, stdin, MaxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Source, len(files))
+	for i, f := range files {
+		out[i] = Source(f)
 	}
 	return out, nil
-}
-
-func readPath(path string) ([]Source, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		data, err := readFile(path)
-		return []Source{{Name: path, Data: data}}, err
-	}
-	var out []Source
-	// The folder itself may be a link: WalkDir does not follow it, a trailing
-	// slash makes it.
-	err = filepath.WalkDir(path+string(filepath.Separator), func(file string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case strings.HasPrefix(entry.Name(), ".") && filepath.Clean(file) != filepath.Clean(path):
-			if entry.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
-			return nil
-		}
-		if info, err := os.Stat(file); err != nil || info.IsDir() {
-			return err // a link to a folder, or to nothing
-		}
-		data, err := readFile(file)
-		out = append(out, Source{Name: filepath.Clean(file), Data: data, Listed: true})
-		return err
-	})
-	return out, err
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readLimited(f)
-}
-
-// readLimited reads one byte more than is allowed, so that the parser refuses
-// what is too large with the file's name.
-func readLimited(r io.Reader) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
 }

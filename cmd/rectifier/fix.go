@@ -1,5 +1,222 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 
-func newFix(s streams) *cobra.Command { return &cobra.Command{Use: "fix"} }
+	"github.com/spf13/cobra"
+
+	"github.com/rectifier-dev/rectifier/gvr"
+	"github.com/rectifier-dev/rectifier/internal/input"
+	"github.com/rectifier-dev/rectifier/internal/manifest"
+	"github.com/rectifier-dev/rectifier/internal/offline"
+	"github.com/rectifier-dev/rectifier/internal/yamldoc"
+	"github.com/rectifier-dev/rectifier/rules"
+)
+
+type fixFlags struct {
+	rules     ruleFlags
+	crds      []string
+	namespace string
+	inPlace   bool
+	check     bool
+	match     bool
+}
+
+func newFix(s streams) *cobra.Command {
+	var f fixFlags
+	cmd := &cobra.Command{
+		Use:   "fix PATH…",
+		Short: "Apply rules to manifests, offline",
+		Long: `Fix prints manifests as the rules want them, and leaves everything else byte for
+byte as it was: comments, order, quotes, separators. YAML in, YAML out; JSON in,
+JSON out. A PATH is a file, a folder (recursive), or - for standard input.
+
+What was changed, and why, goes to standard error. A rule that fails on an
+object is reported there and changes nothing. Rules of mode Audit are reported,
+not applied.`,
+		Example: `  rectifier fix --builtin expected-replicas deployment.yaml
+  rectifier fix --rules rules/ --check manifests/
+  kubectl get deployments -o yaml | rectifier fix --rules rules/ -`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, paths []string) error { return f.run(paths, s) },
+	}
+	f.rules.add(cmd, nil)
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.crds, "crds", nil, "`PATH` of CRD manifests: plural names, scope and replica paths of custom resources")
+	flags.StringVarP(&f.namespace, "namespace", "n", "default", "where objects of namespaced kinds are that do not say so")
+	flags.BoolVarP(&f.inPlace, "in-place", "i", false, "write the files instead of printing them")
+	flags.BoolVar(&f.check, "check", false, "print and write no manifests; exit with 1 if something would change")
+	flags.BoolVar(&f.match, "require-match", false, "exit with 1 if no object is matched by any rule")
+	cmd.MarkFlagsMutuallyExclusive("in-place", "check")
+	return cmd
+}
+
+func (f *fixFlags) run(paths []string, s streams) error {
+	set, problems, err := f.rules.load(s)
+	if err != nil {
+		return err
+	}
+	catalog, err := readCatalog(f.crds, s)
+	if err != nil {
+		return err
+	}
+	files, err := input.Read(paths, s.in, yamldoc.ManifestLimits.MaxBytes)
+	if err != nil {
+		return &exitError{exitUsage, fmt.Errorf("read the manifests: %w", err)}
+	}
+	fixer := &offline.Fixer{Rules: set, Catalog: catalog, Namespace: f.namespace}
+	var total offline.Report
+	unreadable := 0
+	printed := &joiner{out: s.out}
+	for _, file := range files {
+		report, err := f.fixFile(fixer, file, s, printed)
+		total.Add(report)
+		if err != nil {
+			fmt.Fprintln(s.err, "rectifier:", err)
+			unreadable++
+		}
+	}
+	failed := printSummary(s.err, total)
+	switch {
+	case unreadable > 0, len(problems) > 0:
+		return &exitError{code: exitUsage}
+	case failed > 0, f.check && total.Changed > 0, f.match && total.Matched == 0:
+		return &exitError{code: exitFindings}
+	}
+	return nil
+}
+
+// fixFile fixes one file and puts the result where it belongs.
+func (f *fixFlags) fixFile(fixer *offline.Fixer, in input.File, s streams, printed *joiner) (offline.Report, error) {
+	file, err := manifest.Parse(in.Name, in.Data)
+	if err != nil {
+		return offline.Report{}, err
+	}
+	report, err := fixer.Fix(file)
+	if err != nil {
+		return report, err
+	}
+	for _, finding := range report.Findings {
+		printFinding(s.err, finding)
+	}
+	text, err := file.Bytes()
+	switch {
+	case err != nil:
+		return report, fmt.Errorf("write the changes into the manifest: %w", err)
+	case f.check:
+		return report, nil
+	case f.inPlace && in.Name != input.Stdin:
+		if report.Changed == 0 {
+			return report, nil
+		}
+		return report, replaceFile(in.Name, text)
+	}
+	return report, printed.print(text, filepath.Ext(in.Name) == ".json")
+}
+
+func printFinding(w io.Writer, f offline.Finding) {
+	v := f.Verdict
+	where := fmt.Sprintf("%s: %s", f.Pos, f.Object)
+	switch {
+	case v.Outcome == rules.Error:
+		fmt.Fprintf(w, "%s: rule %s failed: %v\n", where, v.Rule.Name, v.Err)
+	case v.Rule.Mode == rules.Audit:
+		fmt.Fprintf(w, "%s: rule %s would change it (Audit): %s\n", where, v.Rule.Name, v.Event.Message)
+	default:
+		fmt.Fprintf(w, "%s: %s: %s\n", where, v.Rule.Name, v.Event.Message)
+	}
+}
+
+// printSummary prints the counts and returns how often a rule failed.
+func printSummary(w io.Writer, r offline.Report) (failed int) {
+	for _, f := range r.Findings {
+		if f.Verdict.Outcome == rules.Error {
+			failed++
+		}
+	}
+	fmt.Fprintf(w, "%d objects, %d matched, %d changed, %d failures\n", r.Objects, r.Matched, r.Changed, failed)
+	return failed
+}
+
+// readCatalog reads CRD manifests; files may hold other objects beside them.
+func readCatalog(paths []string, s streams) (*gvr.Catalog, error) {
+	files, err := input.Read(paths, s.in, yamldoc.ManifestLimits.MaxBytes)
+	if err != nil {
+		return nil, &exitError{exitUsage, fmt.Errorf("read the CRDs: %w", err)}
+	}
+	var crds []map[string]any
+	for _, in := range files {
+		file, err := manifest.Parse(in.Name, in.Data)
+		if err != nil {
+			return nil, &exitError{exitUsage, fmt.Errorf("read the CRDs: %w", err)}
+		}
+		for _, o := range file.Objects() {
+			if o.Value()["kind"] == "CustomResourceDefinition" {
+				crds = append(crds, o.Value())
+			}
+		}
+	}
+	catalog, err := gvr.NewCatalog(crds...)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	return catalog, nil
+}
+
+// joiner prints files one after another as one valid stream. One file alone is
+// printed as it is, to the last byte.
+type joiner struct {
+	out  io.Writer
+	last byte // 0: nothing printed yet
+}
+
+func (j *joiner) print(text []byte, json bool) error {
+	if len(text) == 0 {
+		return nil
+	}
+	glue := ""
+	if j.last != 0 && j.last != '\n' {
+		glue = "\n"
+	}
+	if j.last != 0 && !json && !bytes.HasPrefix(text, []byte("---")) {
+		glue += "---\n"
+	}
+	j.last = text[len(text)-1]
+	if _, err := io.WriteString(j.out, glue); err != nil {
+		return err
+	}
+	_, err := j.out.Write(text)
+	return err
+}
+
+// replaceFile writes a file anew, all or nothing, with its permissions. What
+// a link points to is written, not the link.
+func replaceFile(name string, text []byte) (err error) {
+	target, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(target)
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(temp.Name()))
+		}
+	}()
+	_, err = temp.Write(text)
+	if err = errors.Join(err, temp.Chmod(info.Mode().Perm()), temp.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), target)
+}

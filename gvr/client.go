@@ -1,0 +1,72 @@
+package gvr
+
+import (
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// Reads have a rate limit of their own, so that a burst of lists never delays a write. It is there to bound a
+// mistake, not to shape traffic: every informer has its own back-off, and the server has priority and fairness.
+const (
+	readQPS   = 100
+	readBurst = 300
+)
+
+// clients makes the clients of this package. They share one HTTP client, hence one connection where HTTP/2 is
+// spoken, and one rate limiter.
+type clients struct {
+	config *rest.Config
+	http   *http.Client
+}
+
+func newClients(config *rest.Config) (*clients, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = 0 // it would cut every watch
+	config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(readQPS, readBurst)
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	if config.WarningHandler == nil && config.WarningHandlerWithContext == nil {
+		// A deprecated version would otherwise log a line at each list and each watch, for ever.
+		config.WarningHandler = rest.NoWarnings{}
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("create HTTP client: %w", err)
+	}
+	return &clients{config: config, http: httpClient}, nil
+}
+
+// forResource is the default Options.NewClient: a dynamic client over a REST client that belongs to one resource.
+//
+// This is the seam for decoding less. The REST client decodes lists and watch events with the config's
+// NegotiatedSerializer, which dynamic.ConfigFor sets to unstructured JSON. Whoever wants another decoder (one that
+// keeps only the fields which the rules on this resource read) replaces it here, between ConfigFor and
+// RESTClientForConfigAndClient, or passes an Options.NewClient that does.
+func (c *clients) forResource(gvr schema.GroupVersionResource) (dynamic.Interface, error) {
+	config := dynamic.ConfigFor(c.config)
+	config.GroupVersion = new(gvr.GroupVersion())
+	config.APIPath = "/apis"
+	if gvr.Group == "" {
+		config.APIPath = "/api"
+	}
+	restClient, err := rest.RESTClientForConfigAndClient(config, c.http)
+	if err != nil {
+		return nil, fmt.Errorf("create REST client for %s: %w", gvr.GroupResource(), err)
+	}
+	return dynamic.New(restClient), nil
+}
+
+func (c *clients) discovery() (*discovery.DiscoveryClient, error) {
+	client, err := discovery.NewDiscoveryClientForConfigAndClient(c.config, c.http)
+	if err != nil {
+		return nil, fmt.Errorf("create discovery client: %w", err)
+	}
+	return client, nil
+}

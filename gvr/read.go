@@ -1,0 +1,154 @@
+package gvr
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Info describes a resource, in use or not. It is false if the resource is not served or not known yet.
+func (m *Manager) Info(gvr schema.GroupVersionResource) (Info, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	v := m.world.resolve(gvr, time.Now())
+	return v.info, v.presence == present
+}
+
+// Discovered says whether discovery has succeeded once, at least in part.
+func (m *Manager) Discovered() bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.world.discovered != nil
+}
+
+// Get returns an object from the cache, read-only, in constant time. It is false if the object is not there; a store
+// that has not synced yet answers with what it has, one that was stopped with nothing. Namespace is empty for
+// cluster-scoped objects.
+func (m *Manager) Get(gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, bool) {
+	store := m.store(gvr, namespace)
+	if store == nil {
+		return nil, false
+	}
+	obj, exists, err := store.GetByKey(cache.NewObjectName(namespace, name).String())
+	if err != nil || !exists {
+		return nil, false
+	}
+	u, ok := obj.(*unstructured.Unstructured)
+	return u, ok
+}
+
+// List returns all objects of a resource in no particular order. The slice is the caller's, the objects are read-only.
+func (m *Manager) List(gvr schema.GroupVersionResource) []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	for _, store := range m.stores(gvr) {
+		for _, obj := range store.List() {
+			if u, ok := obj.(*unstructured.Unstructured); ok {
+				objects = append(objects, u)
+			}
+		}
+	}
+	return objects
+}
+
+// Keys returns the names of all objects of a resource in no particular order. The slice is the caller's.
+func (m *Manager) Keys(gvr schema.GroupVersionResource) []cache.ObjectName {
+	var names []cache.ObjectName
+	for _, store := range m.stores(gvr) {
+		for _, key := range store.ListKeys() {
+			if name, err := cache.ParseObjectName(key); err == nil {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// Synced says whether all stores of a resource have been filled once. It stays true while an informer is Failing or
+// Forbidden later on, with a store that ages; it is false for resources that are parked or not in use.
+func (m *Manager) Synced(gvr schema.GroupVersionResource) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	r := m.resources[gvr]
+	if r == nil || len(r.informers) == 0 {
+		return false
+	}
+	for _, i := range r.informers {
+		if !i.shared.HasSynced() {
+			return false
+		}
+	}
+	return true
+}
+
+// LastSyncVersion returns the newest resource version that the store for a resource and namespace has seen, bookmarks
+// included, to be compared with k8s.io/apimachinery/pkg/util/resourceversion. It is empty while nothing is known.
+func (m *Manager) LastSyncVersion(gvr schema.GroupVersionResource, namespace string) string {
+	store := m.store(gvr, namespace)
+	if store == nil {
+		return ""
+	}
+	return store.LastStoreSyncResourceVersion()
+}
+
+// Status returns the state of all resources in use, sorted by group, resource, version and namespace.
+func (m *Manager) Status() []Status {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	statuses := make([]Status, 0, len(m.resources))
+	for _, r := range m.resources {
+		if len(r.informers) == 0 {
+			statuses = append(statuses, r.parked)
+			continue
+		}
+		for _, i := range r.informers {
+			s := i.status
+			s.Objects = len(i.shared.GetStore().ListKeys())
+			statuses = append(statuses, s)
+		}
+	}
+	slices.SortFunc(statuses, func(a, b Status) int {
+		return cmp.Or(
+			strings.Compare(a.Resource.Group, b.Resource.Group),
+			strings.Compare(a.Resource.Resource, b.Resource.Resource),
+			strings.Compare(a.Resource.Version, b.Resource.Version),
+			strings.Compare(a.Namespace, b.Namespace),
+		)
+	})
+	return statuses
+}
+
+// store is the one that has the objects of a namespace, or nil.
+func (m *Manager) store(gvr schema.GroupVersionResource, namespace string) cache.Store {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	r := m.resources[gvr]
+	if r == nil {
+		return nil
+	}
+	if i := r.informers[""]; i != nil {
+		return i.shared.GetStore()
+	}
+	if i := r.informers[namespace]; i != nil {
+		return i.shared.GetStore()
+	}
+	return nil
+}
+
+func (m *Manager) stores(gvr schema.GroupVersionResource) []cache.Store {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	r := m.resources[gvr]
+	if r == nil {
+		return nil
+	}
+	stores := make([]cache.Store, 0, len(r.informers))
+	for _, i := range r.informers {
+		stores = append(stores, i.shared.GetStore())
+	}
+	return stores
+}

@@ -1,0 +1,144 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rectifier-dev/rectifier/internal/yamldoc"
+)
+
+var utf8BOM = []byte("\xef\xbb\xbf")
+
+// File is a manifest: a sequence of documents, each holding an object or a list of objects.
+type File struct {
+	name      string
+	data      []byte // less a byte-order mark
+	bom       bool
+	documents []*document
+	objects   []*Object
+}
+
+// document is one document of a file.
+type document struct {
+	source  *yamldoc.Document
+	value   any // of the whole document, nulls dropped
+	objects []*Object
+}
+
+// Object is one Kubernetes object of a file.
+type Object struct {
+	doc     *document
+	node    *yaml.Node // the mapping, aliases followed
+	path    string
+	pos     yamldoc.Position
+	text    map[string]any // what the text holds, nulls dropped
+	value   map[string]any // the same with what the enclosing list implies
+	implied map[string]any
+	want    map[string]any // nil: unchanged
+}
+
+// Parse reads a manifest: YAML or JSON, any number of documents, empty ones skipped. Every document must be an object, or a list kind whose items are objects or
+// lists again. The error is a *yamldoc.Error. data must not be modified afterwards.
+func Parse(name string, data []byte) (*File, error) {
+	text := bytes.TrimPrefix(data, utf8BOM)
+	docs, err := yamldoc.Parse(name, data, yamldoc.ManifestLimits)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{name: name, data: text, bom: len(text) < len(data)}
+	for _, source := range docs {
+		value, err := source.InexactValue()
+		if err != nil {
+			return nil, err
+		}
+		d := &document{source: source, value: dropNulls(value)}
+		if d.value == nil {
+			continue // "null" is an empty document to kubectl too
+		}
+		c := collector{doc: d}
+		if err := c.collect(source.Root, d.value, "", nil); err != nil {
+			return nil, err
+		}
+		f.documents = append(f.documents, d)
+		f.objects = append(f.objects, d.objects...)
+	}
+	return f, nil
+}
+
+// Objects returns the objects in the order of the file. The slice belongs to the File.
+func (f *File) Objects() []*Object { return f.objects }
+
+// Name returns the name given to Parse.
+func (f *File) Name() string { return f.name }
+
+// Value returns the object as the cluster would have it: entries that are null in the text are absent, and items of a typed list carry
+// the apiVersion and kind that the list implies. The map is shared and read-only; Update does not change it.
+func (o *Object) Value() map[string]any { return o.value }
+
+// Position returns where the object starts.
+func (o *Object) Position() yamldoc.Position { return o.pos }
+
+// Path returns the place of the object within its document, as in "items[3]"; "" when the document is the object.
+func (o *Object) Path() string { return o.path }
+
+// Changed reports whether Update has recorded content that differs from the text.
+func (o *Object) Changed() bool { return o.want != nil }
+
+// Update records new content for the object. Null entries count as absent. The result is copied. It fails when result holds what a manifest cannot:
+// other types than those of decoded JSON, NaN or infinity. Updating with the old value takes the change back.
+func (o *Object) Update(result map[string]any) error {
+	v, err := normalize(result)
+	if err != nil {
+		return fmt.Errorf("update %s: %w", o.describe(), err)
+	}
+	want, ok := v.(map[string]any)
+	if !ok || want == nil {
+		want = map[string]any{}
+	}
+	for k, implied := range o.implied {
+		if equal(want[k], implied) {
+			delete(want, k)
+		}
+	}
+	o.want = want
+	if equal(want, o.text) {
+		o.want = nil
+	}
+	return nil
+}
+
+func (o *Object) describe() string {
+	if o.path == "" {
+		return o.pos.String()
+	}
+	return o.pos.String() + " (" + o.path + ")"
+}
+
+// Bytes returns the text of the file with the recorded changes. Documents without changes are byte for byte as they were. If a change cannot
+// be brought into the text, its object is left as it was and the error, a join of *yamldoc.Error, says which; the bytes are valid in that case too.
+func (f *File) Bytes() ([]byte, error) {
+	results := make([]result, len(f.documents))
+	forEach(len(f.documents), func(i int) {
+		results[i] = f.documents[i].write(f.data)
+	})
+	var out bytes.Buffer
+	out.Grow(len(f.data) + len(f.data)/16)
+	if f.bom {
+		out.Write(utf8BOM)
+	}
+	at := 0
+	var errs []error
+	for i, d := range f.documents {
+		start, end := d.source.Span()
+		if results[i].text != nil {
+			out.Write(f.data[at:start])
+			out.Write(results[i].text)
+			at = end
+		}
+		errs = append(errs, results[i].errs...)
+	}
+	out.Write(f.data[at:])
+	return out.Bytes(), joinErrors(errs)
+}
