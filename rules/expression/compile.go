@@ -115,7 +115,8 @@ func (e *Env) Compile(source string) (*Program, []*Issue) {
 func issues(source string, errs []*common.Error) []*Issue {
 	out := make([]*Issue, 0, len(errs))
 	for _, err := range errs {
-		i := &Issue{Offset: offset(source, err.Location), Msg: err.Message}
+		i := &Issue{Offset: offset(source, err.Location)}
+		i.Msg = strings.ReplaceAll(err.Message, " (in container '')", "")
 		i.Msg += hint(source, i.Offset, err.Message)
 		out = append(out, i)
 	}
