@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,7 +36,7 @@ func (m *Manager) newInformer(client dynamic.Interface, gvr schema.GroupVersionR
 	}
 	report := func(verb string, err error) { m.observed(i, verb, err) }
 	client = &attempts{Interface: client, backoff: attemptBackoff, report: report}
-	i.shared = dynamicinformer.NewFilteredDynamicInformer(client, gvr, namespace, m.options.Resync, cache.Indexers{}, nil).Informer()
+	i.shared = dynamicinformer.NewFilteredDynamicInformer(client, gvr, namespace, m.options.Resync, m.indexers(gvr), nil).Informer()
 	if err := prepare(i.shared, stripManagedFields, report); err != nil {
 		return nil, err
 	}
@@ -49,6 +50,15 @@ func (m *Manager) newInformer(client dynamic.Interface, gvr schema.GroupVersionR
 		}
 	}
 	return i, nil
+}
+
+// indexers are copied: what the option returned is not modified.
+func (m *Manager) indexers(gvr schema.GroupVersionResource) cache.Indexers {
+	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	if m.options.Indexers != nil {
+		maps.Copy(indexers, m.options.Indexers(gvr))
+	}
+	return indexers
 }
 
 // prepare sets what must be set before an informer starts.

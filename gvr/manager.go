@@ -39,6 +39,9 @@ type Options struct {
 	// the Manager; the handler itself may. Nil, or a nil handler, means no events. client-go calls a handler from one
 	// goroutine per informer: with several Namespaces, handlers of the same resource run side by side.
 	Handler func(schema.GroupVersionResource) cache.ResourceEventHandler
+	// Indexers gives the indexes of one resource's stores, for ByIndex. It is called like Handler. All stores have the
+	// index by namespace besides. Nil, or a nil result, means no others.
+	Indexers func(schema.GroupVersionResource) cache.Indexers
 	// OnStateChange is called after a State or a Reason has changed, one call at a time, in order, Objects not set. It
 	// should return quickly, and may call the Manager. Resources that are no longer in use are not announced. May be nil.
 	OnStateChange func(Status)

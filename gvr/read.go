@@ -2,6 +2,7 @@ package gvr
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -95,6 +96,59 @@ func (m *Manager) LastSyncVersion(gvr schema.GroupVersionResource, namespace str
 	return store.LastStoreSyncResourceVersion()
 }
 
+// ByIndex returns the objects with a value in an index of Options.Indexers (or cache.NamespaceIndex), in no particular
+// order. The slice is the caller's, the objects are read-only. An index that the resource does not have is an error of
+// the caller; a resource that is not in use, or parked, has no objects.
+func (m *Manager) ByIndex(gvr schema.GroupVersionResource, index, value string) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for _, store := range m.stores(gvr) {
+		found, err := store.ByIndex(index, value)
+		if err != nil {
+			return nil, fmt.Errorf("look up %s: %w", gvr.GroupResource(), err)
+		}
+		for _, obj := range found {
+			if u, ok := obj.(*unstructured.Unstructured); ok {
+				objects = append(objects, u)
+			}
+		}
+	}
+	return objects, nil
+}
+
+// Availability says how far the absence of an object from the stores can be believed.
+type Availability int
+
+const (
+	// Unavailable: nothing is known. The stores have not synced, or they age because the watch fails or is forbidden.
+	Unavailable Availability = iota
+	// Available: all stores have synced and their watches work.
+	Available
+	// Absent: discovery has succeeded, and the resource is not served.
+	Absent
+)
+
+// Availability of a resource in use. The reason is for people; it is empty if it is Available.
+func (m *Manager) Availability(gvr schema.GroupVersionResource) (Availability, string) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	r := m.resources[gvr]
+	if r == nil {
+		return Unavailable, "not in use"
+	}
+	if len(r.informers) == 0 {
+		if v := m.world.resolve(gvr, time.Now()); v.presence == absent {
+			return Absent, v.reason
+		}
+		return Unavailable, r.parked.Reason
+	}
+	for _, i := range r.informers {
+		if i.status.State != Synced {
+			return Unavailable, strings.TrimSuffix(string(i.status.State)+": "+i.status.Reason, ": ")
+		}
+	}
+	return Available, ""
+}
+
 // Status returns the state of all resources in use, sorted by group, resource, version and namespace.
 func (m *Manager) Status() []Status {
 	m.mu.RLock()
@@ -139,16 +193,16 @@ func (m *Manager) store(gvr schema.GroupVersionResource, namespace string) cache
 	return nil
 }
 
-func (m *Manager) stores(gvr schema.GroupVersionResource) []cache.Store {
+func (m *Manager) stores(gvr schema.GroupVersionResource) []cache.Indexer {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	r := m.resources[gvr]
 	if r == nil {
 		return nil
 	}
-	stores := make([]cache.Store, 0, len(r.informers))
+	stores := make([]cache.Indexer, 0, len(r.informers))
 	for _, i := range r.informers {
-		stores = append(stores, i.shared.GetStore())
+		stores = append(stores, i.shared.GetIndexer())
 	}
 	return stores
 }
