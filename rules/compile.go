@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules/expression"
 )
 
@@ -40,14 +42,67 @@ func (d *decoder) compile(doc document) *Rule {
 		match:       d.compileMatch(doc.Spec.Match),
 	}
 	env := d.declare("object", expression.NewEnv(), expression.Dyn)
+	env = d.declare("namespaceObject", env, expression.Dyn)
+	env = d.declare("now", env, expression.Timestamp)
+	env, r.Lookups = d.compileLookups(env, doc.Spec.Lookups)
 	env, r.variables = d.variables(env, doc.Spec.Variables)
 	r.condition = d.condition(env, doc.Spec.Condition)
 	r.patches = d.patches(env, doc.Spec, r.Resources)
 	r.event = d.event(env, doc.Spec.Event)
+	r.OptOut = d.optOut(doc.Spec.OptOut)
+	r.RecheckAfter = d.recheckAfter(doc.Spec.RecheckAfter)
+	_, namespaceRead := d.reads[namespaceName]
+	r.NeedsNamespace = namespaceRead || r.match.namespaceLabels != nil
+	if at, ok := d.reads[nowName]; ok && doc.Spec.RecheckAfter == nil {
+		d.failAt(at, "the rule reads now, but nothing makes it look again when time has passed: give recheckAfter, such as 1h")
+	}
 	if !d.ok(mark) {
 		return nil
 	}
 	return r
+}
+
+// compiled notes which names an expression of the rule reads, and where.
+func (d *decoder) compiled(p *expression.Program, t text, offset int) *expression.Program {
+	if p == nil {
+		return nil
+	}
+	if d.reads == nil {
+		d.reads = map[string]yamldoc.Position{}
+	}
+	for _, name := range p.Reads() {
+		if _, ok := d.reads[name]; !ok {
+			d.reads[name] = d.doc.PosIn(t.node, offset)
+		}
+	}
+	return p
+}
+
+func (d *decoder) optOut(t *text) bool {
+	if t == nil || t.value == "Allowed" {
+		return true
+	}
+	if t.value != "Forbidden" {
+		d.fail(t.node, "optOut is Allowed or Forbidden, not %q", t.value)
+	}
+	return false
+}
+
+// minRecheck keeps a slip such as 1ms from becoming a busy loop.
+const minRecheck = time.Second
+
+func (d *decoder) recheckAfter(t *text) time.Duration {
+	if t == nil {
+		return 0
+	}
+	after, err := time.ParseDuration(t.value)
+	switch {
+	case err != nil:
+		d.fail(t.node, "recheckAfter must be a duration such as 30s, 10m or 1h30m, not %q", t.value)
+	case after < minRecheck:
+		d.fail(t.node, "recheckAfter must be at least %v", minRecheck)
+	}
+	return after
 }
 
 func (d *decoder) resources(s spec) []schema.GroupVersionResource {
@@ -62,24 +117,30 @@ func (d *decoder) resources(s spec) []schema.GroupVersionResource {
 	}
 	var out []schema.GroupVersionResource
 	for _, res := range all {
-		gvr := schema.GroupVersionResource{Version: res.Version.value, Resource: res.Resource.value}
-		if res.Group != nil {
-			gvr.Group = res.Group.value
-			if gvr.Group != "" && len(validation.IsDNS1123Subdomain(gvr.Group)) > 0 {
-				d.fail(res.Group.node, "%q is not an API group", gvr.Group)
-			}
-		}
-		d.checkName(res, res.Version, "version", versionName, "a version such as v1 or v1beta1 (the group has a field of its own)")
-		d.checkName(res, res.Resource, "resource", resourceName, "a resource: the plural in lower case, such as deployments; not the kind, and without a subresource")
-		switch {
-		case slices.Contains(out, gvr):
+		gvr := d.gvr(res)
+		if slices.Contains(out, gvr) {
 			d.fail(res.node, "%s is given twice", ResourceName(gvr))
-		case singular(gvr) && res.Resource.node != nil:
-			d.fail(res.Resource.node, "%q is not a resource of %s: the plural is meant%s", gvr.Resource, groupName(gvr.Group), didYouMean(gvr.Resource, []string{plural(gvr.Resource)}))
 		}
 		out = append(out, gvr)
 	}
 	return out
+}
+
+// gvr checks the name of a resource.
+func (d *decoder) gvr(res resource) schema.GroupVersionResource {
+	gvr := schema.GroupVersionResource{Version: res.Version.value, Resource: res.Resource.value}
+	if res.Group != nil {
+		gvr.Group = res.Group.value
+		if gvr.Group != "" && len(validation.IsDNS1123Subdomain(gvr.Group)) > 0 {
+			d.fail(res.Group.node, "%q is not an API group", gvr.Group)
+		}
+	}
+	d.checkName(res, res.Version, "version", versionName, "a version such as v1 or v1beta1 (the group has a field of its own)")
+	d.checkName(res, res.Resource, "resource", resourceName, "a resource: the plural in lower case, such as deployments; not the kind, and without a subresource")
+	if singular(gvr) && res.Resource.node != nil {
+		d.fail(res.Resource.node, "%q is not a resource of %s: the plural is meant%s", gvr.Resource, groupName(gvr.Group), didYouMean(gvr.Resource, []string{plural(gvr.Resource)}))
+	}
+	return gvr
 }
 
 // builtinGroups are the groups of Kubernetes itself. All their resources end
@@ -174,7 +235,7 @@ func (d *decoder) expression(env *expression.Env, t text) *expression.Program {
 	}
 	p, issues := env.Compile(t.value)
 	d.failIssues(t, 0, t.value, issues)
-	return p
+	return d.compiled(p, t, 0)
 }
 
 // failIssues reports what is wrong with the CEL that stands at an offset of a
@@ -187,15 +248,13 @@ func (d *decoder) failIssues(t text, offset int, source string, issues []*expres
 		switch {
 		case strings.HasPrefix(rest, variablePrefix) && name != "" && !slices.Contains(d.vars, name):
 			msg = fmt.Sprintf("no variable %q is declared before this%s", name, didYouMean(name, d.vars))
-		case slices.Contains(laterNames, name) && !strings.HasPrefix(rest, variablePrefix):
-			msg = fmt.Sprintf("%s is part of the format, but this version of rectifier does not support it yet", name)
+		case strings.HasPrefix(rest, lookupPrefix):
+			name := identifier.FindString(strings.TrimPrefix(rest, lookupPrefix))
+			msg = fmt.Sprintf("no lookup %q can be read here%s", name, didYouMean(name, d.lookups))
 		}
 		d.failIn(t, offset+issue.Offset, "%s", msg)
 	}
 }
-
-// laterNames are names of the format that no expression can read yet.
-var laterNames = []string{"now", "lookups", "namespaceObject"}
 
 func (d *decoder) condition(env *expression.Env, t *text) *expression.Program {
 	if t == nil {

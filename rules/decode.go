@@ -18,7 +18,9 @@ type decoder struct {
 	doc      *yamldoc.Document
 	spec     *yaml.Node // the key, where what is missing in it is reported
 	rule     string
-	vars     []string // the variables that are declared so far
+	vars     []string                    // the variables that are declared so far
+	lookups  []string                    // the lookups, likewise
+	reads    map[string]yamldoc.Position // the names that the rule's CEL reads, and where first
 	problems []*Problem
 }
 

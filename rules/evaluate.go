@@ -3,13 +3,10 @@ package rules
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"unicode/utf8"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rectifier-dev/rectifier/rules/expression"
 	"github.com/rectifier-dev/rectifier/rules/patch"
 )
 
@@ -22,6 +19,13 @@ type Input struct {
 	// Namespace is where the object is, if it does not say so itself: offline
 	// manifests often do not.
 	Namespace string
+	// NamespaceObject is the Namespace that the object is in, whole. Nil for
+	// cluster-scoped objects, and where no rule needs it.
+	NamespaceObject map[string]any
+	// Lookups answers what the rules look up. Nil: nothing can be.
+	Lookups Lookups
+	// Now is the time of the evaluation.
+	Now time.Time
 	// ReplicasPath is where the resource keeps what its scale subresource calls
 	// spec.replicas. Nil: it has none, or it is not known.
 	ReplicasPath []string
@@ -45,8 +49,10 @@ type Verdict struct {
 	Rule    *Rule
 	Outcome Outcome
 	Reason  string // why Skip or Pass
-	Err     error  // with Error: an *EvaluationError or a *NotConvergingError
-	Event   Event  // with Patch: what to tell on the object after the fix
+	// Err is, with Error, an *EvaluationError, an *UnknownError or a
+	// *NotConvergingError; with Skip, what is wrong with an opt-out.
+	Err   error
+	Event Event // with Patch: what to tell on the object after the fix
 }
 
 // Event is what is told on an object after a fix.
@@ -63,7 +69,26 @@ type Result struct {
 	// Requests are what has to be sent, in this order: at most one for the
 	// object, one for status, one for scale. Empty: the object is right.
 	Requests []Request
+	// Recheck is when the object has to be evaluated again even if nothing
+	// changes. Zero: never.
+	Recheck time.Time
 }
+
+// UnknownError says that something which a rule needs to know beside the object
+// is not known: what it looks up, or the object's Namespace. It decides
+// nothing until that is.
+type UnknownError struct {
+	What string
+	Err  error // may be nil
+}
+
+func (e *UnknownError) Error() string {
+	if e.Err == nil {
+		return e.What + " is not known"
+	}
+	return fmt.Sprintf("%s is not known: %v", e.What, e.Err)
+}
+func (e *UnknownError) Unwrap() error { return e.Err }
 
 // EvaluationError says that a rule could not be evaluated on an object. The
 // rule neither matches nor patches; trying again is of use only when the
@@ -76,23 +101,6 @@ type EvaluationError struct {
 func (e *EvaluationError) Error() string { return fmt.Sprintf("evaluate the %s: %v", e.Part, e.Err) }
 func (e *EvaluationError) Unwrap() error { return e.Err }
 
-// NotConvergingError says that a rule would change its own result again: it
-// appends for ever, counts, or another rule undoes what it does.
-type NotConvergingError struct {
-	Rules []string // all that keep changing the object, by name
-}
-
-func (e *NotConvergingError) Error() string {
-	if len(e.Rules) == 1 {
-		return "the rule does not converge: it would change its own result again"
-	}
-	return fmt.Sprintf("the rules %s do not converge: each would change again what the others leave", strings.Join(e.Rules, ", "))
-}
-
-// maxPasses is how often the rules are run on their own result before those
-// that still change it are called not converging.
-const maxPasses = 4
-
 // Evaluate runs rules on an object, each seeing what those before it changed.
 // The rules must be in the order of a Set and name in.Resource.
 //
@@ -103,7 +111,7 @@ const maxPasses = 4
 func Evaluate(rules []*Rule, in Input) Result {
 	first := runChain(rules, in)
 	if len(first.changes) == 0 {
-		return Result{Verdicts: first.verdicts, Object: in.Object}
+		return Result{Verdicts: first.verdicts, Object: in.Object, Recheck: first.recheck}
 	}
 	if culprits := notConverging(rules, in, first); culprits != nil {
 		return evaluateWithout(rules, in, blame(rules, in, culprits))
@@ -116,69 +124,7 @@ func Evaluate(rules []*Rule, in Input) Result {
 		}
 		return evaluateWithout(rules, in, errs)
 	}
-	return Result{Verdicts: first.verdicts, Object: first.object, Requests: requests}
-}
-
-// notConverging runs the rules on their own result until nothing changes; it
-// returns those that do not come to rest, nil if all do.
-func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
-	last := first
-	for range maxPasses {
-		in.Object = last.object
-		next := runChain(rules, in)
-		if len(next.changes) == 0 {
-			return nil
-		}
-		last = next
-	}
-	culprits := map[*Rule]bool{}
-	for _, c := range last.changes {
-		culprits[c.rule] = true
-	}
-	return culprits
-}
-
-// blame says of each rule that does not come to rest with which others it does
-// not.
-func blame(rules []*Rule, in Input, culprits map[*Rule]bool) map[*Rule]error {
-	together := &NotConvergingError{}
-	errs := map[*Rule]error{}
-	for _, r := range rules {
-		switch {
-		case !culprits[r]:
-		case len(culprits) > 1 && convergesAlone(r, in):
-			together.Rules = append(together.Rules, r.Name)
-			errs[r] = together
-		default:
-			errs[r] = &NotConvergingError{[]string{r.Name}}
-		}
-	}
-	return errs
-}
-
-// evaluateWithout leaves the rules out that have an error, so that none of
-// them holds back another.
-func evaluateWithout(rules []*Rule, in Input, errs map[*Rule]error) Result {
-	rest := slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return errs[r] != nil })
-	res := Evaluate(rest, in)
-	verdicts := make([]Verdict, 0, len(res.Verdicts)+len(errs))
-	others := res.Verdicts
-	for _, r := range rules {
-		switch {
-		case errs[r] != nil:
-			verdicts = append(verdicts, Verdict{Rule: r, Outcome: Error, Err: errs[r]})
-		case len(others) > 0 && others[0].Rule == r:
-			verdicts = append(verdicts, others[0])
-			others = others[1:]
-		}
-	}
-	res.Verdicts = verdicts
-	return res
-}
-
-func convergesAlone(r *Rule, in Input) bool {
-	alone := []*Rule{r}
-	return notConverging(alone, in, runChain(alone, in)) == nil
+	return Result{Verdicts: first.verdicts, Object: first.object, Requests: requests, Recheck: first.recheck}
 }
 
 // chain is one pass of all rules over a working copy.
@@ -186,6 +132,7 @@ type chain struct {
 	object   map[string]any
 	verdicts []Verdict
 	changes  []ruleChange // of enforced rules, in order
+	recheck  time.Time    // the earliest that a rule asks for; zero: none
 }
 
 type ruleChange struct {
@@ -197,19 +144,27 @@ func runChain(rules []*Rule, in Input) chain {
 	c := chain{object: in.Object}
 	name, namespace := identity(in)
 	for _, r := range rules {
-		v, changes, after := r.evaluate(in, c.object, namespace, name)
-		if in.Explain || v.Outcome == Patch || v.Outcome == Error {
+		s := scope{in: &in, rule: r, object: c.object, start: c.object}
+		v, changes := s.evaluate(namespace, name)
+		if in.Explain || v.Outcome == Patch || v.Err != nil {
 			c.verdicts = append(c.verdicts, v)
 		}
-		if r.Mode == Audit {
+		c.recheckAt(s.recheck)
+		if r.Mode == Audit || changes == nil {
 			continue
 		}
-		c.object = after
+		c.object = s.object
 		for _, change := range changes {
 			c.changes = append(c.changes, ruleChange{r, change})
 		}
 	}
 	return c
+}
+
+func (c *chain) recheckAt(t time.Time) {
+	if c.recheck.IsZero() || !t.IsZero() && t.Before(c.recheck) {
+		c.recheck = t
+	}
 }
 
 func identity(in Input) (name, namespace string) {
@@ -222,147 +177,86 @@ func identity(in Input) (name, namespace string) {
 }
 
 // evaluate is one rule on a working copy: match, condition, patches, event.
-// All patches of a rule are made, or none.
-func (r *Rule) evaluate(in Input, working map[string]any, namespace, name string) (Verdict, []*change, map[string]any) {
-	v := Verdict{Rule: r}
-	if v.Reason = r.match.reason(working, namespace, name); v.Reason != "" {
+// All patches of a rule are made, or none. With changes, s.object is the
+// working copy after them.
+func (s *scope) evaluate(namespace, name string) (v Verdict, changes []*change) {
+	v.Rule = s.rule
+	if v.Reason, v.Err = s.skip(namespace, name); v.Err != nil && v.Reason == "" {
+		v.Outcome = Error
+		return v, nil
+	} else if v.Reason != "" {
 		v.Outcome = Skip
-		return v, nil, working
+		return v, nil
 	}
-	s := &scope{rule: r, object: working, start: working}
 	if hit, err := s.condition(); err != nil {
-		v.Outcome, v.Err = Error, &EvaluationError{"condition", err}
-		return v, nil, working
+		v.Outcome, v.Err = Error, failed("condition", err)
+		return v, nil
 	} else if !hit {
 		v.Outcome, v.Reason = Pass, "the condition is false"
-		return v, nil, working
+		return v, nil
 	}
-	var changes []*change
-	for i := range r.patches {
-		c, after, err := r.patches[i].render(s, s.object, in.ReplicasPath)
+	for i := range s.rule.patches {
+		c, after, err := s.rule.patches[i].render(s, s.object, s.in)
 		switch {
 		case errors.Is(err, patch.ErrNotApplicable):
 			v.Reason = err.Error()
 		case err != nil:
-			v.Outcome, v.Err = Error, &EvaluationError{"patch", err}
-			return v, nil, working
+			v.Outcome, v.Err = Error, failed("patch", err)
+			return v, nil
 		case c != nil:
 			changes = append(changes, c)
 			s.object = after
 		}
 	}
 	// Patches that undo one another are no change either.
-	if changes == nil || patch.Equal(working, s.object) {
+	if changes == nil || patch.Equal(s.start, s.object) {
 		v.Outcome = Pass
 		if v.Reason == "" {
 			v.Reason = "the object already is as the patch wants it"
 		}
-		return v, nil, working
+		return v, nil
 	}
-	after := s.object
-	s.object = working // the event tells of the object before the change
-	v.Outcome, v.Reason, v.Event = Patch, "", r.event.render(r, s)
-	return v, changes, after
+	v.Outcome, v.Reason, v.Event = Patch, "", s.rule.event.render(s.rule, atStart{s})
+	return v, changes
 }
 
-// variablePrefix stands before the names of variables in CEL.
-const variablePrefix = "variables."
-
-// scope gives the expressions of one rule, on one object, their names.
-type scope struct {
-	rule   *Rule
-	object map[string]any // what `object` is now: patches see those before them
-	start  map[string]any // what variables are computed from
-	vars   []lazyValue    // like rule.variables; nil until one is read
+// failed says in which part of a rule an error came up. That something is not
+// known stays what it is: it is no fault of the rule.
+func failed(part string, err error) error {
+	var unknown *UnknownError
+	if errors.As(err, &unknown) {
+		return unknown
+	}
+	return &EvaluationError{part, err}
 }
 
-type lazyValue struct {
-	done bool
-	val  expression.Value
-	err  error
-}
-
-func (s *scope) condition() (bool, error) {
-	if s.rule.condition == nil {
-		return true, nil
+// skip says why the rule does not look at the object; empty: it does. It also
+// sets when the rule wants to be asked again.
+func (s *scope) skip(namespace, name string) (reason string, err error) {
+	ns := s.in.NamespaceObject
+	if s.in.Resource.Group == "" && s.in.Resource.Resource == "namespaces" {
+		ns = s.start // a Namespace is in itself
 	}
-	v, err := s.rule.condition.Eval(s)
-	if err != nil {
-		return false, err
+	if s.rule.NeedsNamespace && ns == nil && namespace != "" {
+		return "", &UnknownError{What: fmt.Sprintf("the Namespace %q", namespace)}
 	}
-	return v.Bool()
-}
-
-// Resolve implements expression.Resolver.
-func (s *scope) Resolve(name string) (any, error) {
-	if name == "object" {
-		return s.object, nil
+	if reason := s.rule.match.reason(s.start, ns, namespace, name); reason != "" {
+		return reason, nil
 	}
-	return s.variable(name[len(variablePrefix):])
-}
-
-// variable evaluates a variable when it is first read, and never again.
-func (s *scope) variable(name string) (any, error) {
-	if s.vars == nil {
-		s.vars = make([]lazyValue, len(s.rule.variables))
+	if s.rule.RecheckAfter > 0 {
+		s.recheck = s.in.Now.Add(s.rule.RecheckAfter)
 	}
-	for i := range s.rule.variables {
-		if s.rule.variables[i].name != name {
-			continue
+	if !s.rule.OptOut {
+		return "", nil
+	}
+	for _, asked := range []optOut{
+		optedOut(s.in.Object, "the object", s.rule.Name, s.in.Now),
+		optedOut(ns, "its Namespace", s.rule.Name, s.in.Now),
+	} {
+		if asked.reason != "" {
+			s.recheck = asked.until
+			return asked.reason, asked.err
 		}
-		lazy := &s.vars[i]
-		if !lazy.done {
-			lazy.val, lazy.err = s.rule.variables[i].program.Eval(atStart{s})
-			lazy.done = true
-		}
-		return lazy.val, lazy.err
 	}
-	return nil, fmt.Errorf("no variable %q", name) // the checker excludes this
-}
-
-// atStart is the scope with the object as it was before the rule's patches, so
-// that a variable's value does not depend on when it is first read.
-type atStart struct{ *scope }
-
-func (s atStart) Resolve(name string) (any, error) {
-	if name == "object" {
-		return s.start, nil
-	}
-	return s.scope.Resolve(name)
-}
-
-// DefaultReason is the reason of events of rules that do not name one.
-const DefaultReason = "Rectified"
-
-// maxMessage is the longest event message that the API server takes.
-const maxMessage = 1024
-
-type eventTemplate struct {
-	reason  string
-	message mixed // nil: a default
-}
-
-// render never fails: a fix is not held back because it cannot be described.
-func (e eventTemplate) render(r *Rule, names expression.Resolver) Event {
-	message := fmt.Sprintf("changed by rule %s", r.Name)
-	if e.message != nil {
-		m, err := e.message.render(names)
-		if err != nil {
-			m = fmt.Sprintf("%s (its message could not be evaluated: %v)", message, err)
-		}
-		message = m
-	}
-	return Event{Reason: e.reason, Message: truncate(message, maxMessage)}
-}
-
-func truncate(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	const dots = "…"
-	cut := n - len(dots)
-	for !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + dots
+	return "", nil
 }

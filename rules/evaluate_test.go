@@ -214,7 +214,7 @@ func TestVariables(t *testing.T) {
 		{"one that fails through another", `
 	variables: [{name: bad, expression: object.spec.missing}, {name: worse, expression: variables.bad}]
 	patch: {merge: {spec: {out: "${variables.worse}"}}}`, `{spec: {}}`, errors.New("evaluate the patch: no such key: missing")},
-				{"a map with null and lists", `
+		{"a map with null and lists", `
 	variables: [{name: m, expression: "{'a': [1, 2.0, null, {'b': true}]}"}]
 	patch: {merge: {spec: {out: "${variables.m.a}"}}}`, `{spec: {}}`, []any{int64(1), int64(2), nil, map[string]any{"b": true}}},
 		{"has", `

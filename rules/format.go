@@ -49,15 +49,15 @@ type spec struct {
 	Resource     *resource   `json:"resource"`
 	Resources    []resource  `json:"resources"`
 	Match        match       `json:"match"`
-	Lookups      *raw        `json:"lookups" later:"true"`
+	Lookups      []lookup    `json:"lookups"`
 	Variables    []variable  `json:"variables"`
 	Condition    *text       `json:"condition"`
 	Patch        *patchSpec  `json:"patch"`
 	Patches      []patchSpec `json:"patches"`
 	Event        eventSpec   `json:"event"`
 	Mode         *text       `json:"mode"`
-	RecheckAfter *raw        `json:"recheckAfter" later:"true"`
-	OptOut       *raw        `json:"optOut" later:"true"`
+	RecheckAfter *text       `json:"recheckAfter"`
+	OptOut       *text       `json:"optOut"`
 }
 
 type resource struct {
@@ -73,7 +73,7 @@ type match struct {
 	Names             []text    `json:"names"`
 	ExcludeNames      []text    `json:"excludeNames"`
 	LabelSelector     *selector `json:"labelSelector"`
-	NamespaceSelector *raw      `json:"namespaceSelector" later:"true"`
+	NamespaceSelector *selector `json:"namespaceSelector"`
 	FieldSelector     *text     `json:"fieldSelector"`
 	Deleting          bool      `json:"deleting"`
 }
@@ -82,6 +82,16 @@ type match struct {
 type selector struct {
 	metav1.LabelSelector
 	node *yaml.Node
+}
+
+type lookup struct {
+	place
+	Name          text      `json:"name"`
+	Resource      *resource `json:"resource"`
+	Namespace     *raw      `json:"namespace"`
+	Where         *raw      `json:"where"`
+	LabelSelector *raw      `json:"labelSelector"`
+	Optional      bool      `json:"optional"`
 }
 
 type variable struct {

@@ -23,12 +23,14 @@ type matcher struct {
 	namespaces, excludeNamespaces []glob
 	names, excludeNames           []glob
 	labels                        labels.Selector // nil: all
+	namespaceLabels               labels.Selector // nil: all
 	fields                        []fieldRequirement
 	deleting                      bool
 }
 
-// reason says why an object is left alone; empty: it matches.
-func (m *matcher) reason(object map[string]any, namespace, name string) string {
+// reason says why an object is left alone; empty: it matches. A Namespace is in
+// itself.
+func (m *matcher) reason(object, namespaceObject map[string]any, namespace, name string) string {
 	meta, _ := object["metadata"].(map[string]any)
 	switch {
 	case !m.deleting && meta["deletionTimestamp"] != nil:
@@ -43,6 +45,8 @@ func (m *matcher) reason(object map[string]any, namespace, name string) string {
 		return "its name is among match.excludeNames"
 	case m.labels != nil && !m.labels.Matches(labelsOf(meta)):
 		return "its labels do not fit match.labelSelector"
+	case m.namespaceLabels != nil && !m.namespaceLabels.Matches(labelsOf(metadataOf(namespaceObject))):
+		return "the labels of its namespace do not fit match.namespaceSelector"
 	}
 	for _, f := range m.fields {
 		if !f.holds(object) {
@@ -96,25 +100,39 @@ type fieldRequirement struct {
 }
 
 func (f fieldRequirement) holds(object map[string]any) bool {
+	return (scalarText(fieldAt(object, f.path)) == f.value) == f.equal
+}
+
+// fieldAt is the value that a path of keys leads to, nil if there is none.
+func fieldAt(object map[string]any, path []string) any {
 	var v any = object
-	for _, key := range f.path {
+	for _, key := range path {
 		m, ok := v.(map[string]any)
 		if !ok {
-			v = nil
-			break
+			return nil
 		}
 		v = m[key]
 	}
-	s := ""
+	return v
+}
+
+// scalarText is a value as selectors compare it: what is absent, and what is
+// no scalar, is the empty text.
+func scalarText(v any) string {
 	switch v := v.(type) {
 	case string:
-		s = v
+		return v
 	case float64:
-		s = strconv.FormatFloat(v, 'f', -1, 64) // never 1e+06
+		return strconv.FormatFloat(v, 'f', -1, 64) // never 1e+06
 	case bool, int64:
-		s = fmt.Sprint(v)
+		return fmt.Sprint(v)
 	}
-	return (s == f.value) == f.equal
+	return ""
+}
+
+func metadataOf(object map[string]any) map[string]any {
+	meta, _ := object["metadata"].(map[string]any)
+	return meta
 }
 
 // compileMatch checks and compiles a match block.
@@ -125,6 +143,7 @@ func (d *decoder) compileMatch(m match) matcher {
 		names:             d.globs(m.Names),
 		excludeNames:      d.globs(m.ExcludeNames),
 		labels:            d.labelSelector(m.LabelSelector),
+		namespaceLabels:   d.labelSelector(m.NamespaceSelector),
 		fields:            d.fieldSelector(m.FieldSelector),
 		deleting:          m.Deleting,
 	}

@@ -26,9 +26,9 @@ type change struct {
 // render evaluates the patch for the working copy. It returns no change if
 // there is nothing to do, else the change and the working copy after it. The
 // working copy itself is not modified.
-func (p *patchTemplate) render(names expression.Resolver, working map[string]any, replicasPath []string) (*change, map[string]any, error) {
+func (p *patchTemplate) render(names expression.Resolver, working map[string]any, in *Input) (*change, map[string]any, error) {
 	if p.subresource == scale {
-		return p.renderScale(names, working, replicasPath)
+		return p.renderScale(names, working, in.ReplicasPath)
 	}
 	c, next, err := p.renderOn(names, working)
 	if c == nil || err != nil {

@@ -3,6 +3,7 @@ package rules
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -28,6 +29,17 @@ type Rule struct {
 	Resources   []schema.GroupVersionResource // at least one, no duplicates
 	Mode        Mode
 	Pos         yamldoc.Position // where its name stands
+
+	// RecheckAfter is how long after an evaluation of a matching object the
+	// next one is due, even if nothing changes. 0: only changes count.
+	RecheckAfter time.Duration
+	// OptOut says that objects and Namespaces may ask to be left alone.
+	OptOut bool
+	// Lookups are what the rule reads beside the object.
+	Lookups []*Lookup
+	// NeedsNamespace says that the rule reads the object's Namespace: its
+	// labels in the match block, or namespaceObject in CEL.
+	NeedsNamespace bool
 
 	match     matcher
 	variables []compiledVariable

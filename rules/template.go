@@ -287,7 +287,7 @@ func (t *templates) mixed(s text, segments []segment) template {
 func (t *templates) program(s text, seg segment) *expression.Program {
 	p, issues := t.env.Compile(seg.text)
 	t.failIssues(s, seg.offset, seg.text, issues)
-	return p
+	return t.compiled(p, s, seg.offset)
 }
 
 func (d *decoder) failSplit(t text, err error) {

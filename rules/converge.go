@@ -1,0 +1,88 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// NotConvergingError says that a rule would change its own result again: it
+// appends for ever, counts, or another rule undoes what it does.
+type NotConvergingError struct {
+	Rules []string // all that keep changing the object, by name
+}
+
+func (e *NotConvergingError) Error() string {
+	if len(e.Rules) == 1 {
+		return "the rule does not converge: it would change its own result again"
+	}
+	return fmt.Sprintf("the rules %s do not converge: each would change again what the others leave", strings.Join(e.Rules, ", "))
+}
+
+// maxPasses is how often the rules are run on their own result before those
+// that still change it are called not converging.
+const maxPasses = 4
+
+// notConverging runs the rules on their own result until nothing changes; it
+// returns those that do not come to rest, nil if all do.
+func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
+	last := first
+	in.Now = in.Now.Add(time.Second) // what depends on the very moment does not come to rest
+	for range maxPasses {
+		in.Object = last.object
+		next := runChain(rules, in)
+		if len(next.changes) == 0 {
+			return nil
+		}
+		last = next
+	}
+	culprits := map[*Rule]bool{}
+	for _, c := range last.changes {
+		culprits[c.rule] = true
+	}
+	return culprits
+}
+
+// blame says of each rule that does not come to rest with which others it does
+// not.
+func blame(rules []*Rule, in Input, culprits map[*Rule]bool) map[*Rule]error {
+	together := &NotConvergingError{}
+	errs := map[*Rule]error{}
+	for _, r := range rules {
+		switch {
+		case !culprits[r]:
+		case len(culprits) > 1 && convergesAlone(r, in):
+			together.Rules = append(together.Rules, r.Name)
+			errs[r] = together
+		default:
+			errs[r] = &NotConvergingError{[]string{r.Name}}
+		}
+	}
+	return errs
+}
+
+// evaluateWithout leaves the rules out that have an error, so that none of
+// them holds back another.
+func evaluateWithout(rules []*Rule, in Input, errs map[*Rule]error) Result {
+	rest := slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return errs[r] != nil })
+	res := Evaluate(rest, in)
+	verdicts := make([]Verdict, 0, len(res.Verdicts)+len(errs))
+	others := res.Verdicts
+	for _, r := range rules {
+		switch {
+		case errs[r] != nil:
+			verdicts = append(verdicts, Verdict{Rule: r, Outcome: Error, Err: errs[r]})
+		case len(others) > 0 && others[0].Rule == r:
+			verdicts = append(verdicts, others[0])
+			others = others[1:]
+		}
+	}
+	res.Verdicts = verdicts
+	return res
+}
+
+func convergesAlone(r *Rule, in Input) bool {
+	alone := []*Rule{r}
+	return notConverging(alone, in, runChain(alone, in)) == nil
+}

@@ -1,0 +1,44 @@
+package rules
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/rectifier-dev/rectifier/rules/expression"
+)
+
+// DefaultReason is the reason of events of rules that do not name one.
+const DefaultReason = "Rectified"
+
+// maxMessage is the longest event message that the API server takes.
+const maxMessage = 1024
+
+type eventTemplate struct {
+	reason  string
+	message mixed // nil: a default
+}
+
+// render never fails: a fix is not held back because it cannot be described.
+func (e eventTemplate) render(r *Rule, names expression.Resolver) Event {
+	message := fmt.Sprintf("changed by rule %s", r.Name)
+	if e.message != nil {
+		m, err := e.message.render(names)
+		if err != nil {
+			m = fmt.Sprintf("%s (its message could not be evaluated: %v)", message, err)
+		}
+		message = m
+	}
+	return Event{Reason: e.reason, Message: truncate(message, maxMessage)}
+}
+
+func truncate(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	const dots = "…"
+	cut := n - len(dots)
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + dots
+}

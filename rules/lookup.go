@@ -1,0 +1,240 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rectifier-dev/rectifier/rules/expression"
+)
+
+// Lookups answers what rules look up beside the object. Implementations read
+// caches: an answer never costs a request.
+type Lookups interface {
+	// Find returns the objects that a query selects, sorted by namespace and
+	// name; they are read-only. An error means that it is not known which
+	// there are: the rule then makes no decision.
+	Find(q Query) ([]map[string]any, error)
+}
+
+// Lookup is what a rule looks up, as far as it is known before evaluation.
+type Lookup struct {
+	Name     string
+	Resource schema.GroupVersionResource
+	// Namespaced says that only objects of one namespace, which the rule
+	// computes, are looked up.
+	Namespaced bool
+	// Where are the paths whose values the rule compares, sorted.
+	Where []string
+	// Optional says that the resource need not be served by the cluster.
+	Optional bool
+
+	namespace template // nil: all
+	where     []template
+	selector  template // of a LabelSelector; nil: all
+}
+
+// Query is a Lookup for one object.
+type Query struct {
+	*Lookup
+	Namespace string
+	Values    [][]string      // for each of Lookup.Where, the values that it may have
+	Selector  labels.Selector // nil: all
+}
+
+// Key is where an object stands in an index that serves the lookup: two
+// objects that no query can tell apart have the same key. Any of them may be
+// built from another Lookup with the same Resource, Namespaced and Where.
+func (l *Lookup) Key(object map[string]any) string {
+	var b strings.Builder
+	if l.Namespaced {
+		meta, _ := object["metadata"].(map[string]any)
+		namespace, _ := meta["namespace"].(string)
+		b.WriteString(namespace)
+	}
+	for _, path := range l.Where {
+		b.WriteByte(0)
+		b.WriteString(scalarText(fieldAt(object, strings.Split(path, "."))))
+	}
+	return b.String()
+}
+
+// Index names the index that Key fills.
+func (l *Lookup) Index() string {
+	name := strings.Join(l.Where, ",")
+	if l.Namespaced {
+		name = "namespace," + name
+	}
+	return name
+}
+
+// Keys are the keys in the index that a query covers: one for each combination
+// of values, without duplicates.
+func (q *Query) Keys() []string {
+	keys := []string{""}
+	if q.Namespaced {
+		keys[0] = q.Namespace
+	}
+	for _, values := range q.Values {
+		next := make([]string, 0, len(keys)*len(values))
+		for _, k := range keys {
+			for _, v := range values {
+				next = append(next, k+"\x00"+v)
+			}
+		}
+		keys = next
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// Selects reports whether labels fit the query's selector.
+func (q *Query) Selects(object map[string]any) bool {
+	if q.Selector == nil {
+		return true
+	}
+	meta, _ := object["metadata"].(map[string]any)
+	return q.Selector.Matches(labelsOf(meta))
+}
+
+// query computes the query for one object. No query (nil) and no error means
+// that nothing can be found: a value is absent.
+func (l *Lookup) query(names expression.Resolver) (*Query, error) {
+	q := &Query{Lookup: l, Values: make([][]string, len(l.where))}
+	if l.namespace != nil {
+		v, err := l.namespace.eval(names)
+		if errors.Is(err, expression.ErrAbsent) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("namespace: %w", err)
+		}
+		s, ok := v.(string)
+		if !ok {
+			return nil, fmt.Errorf("namespace: must be a string, not %s", kindOf(v))
+		}
+		q.Namespace = s
+	}
+	for i, t := range l.where {
+		v, err := t.eval(names)
+		if errors.Is(err, expression.ErrAbsent) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("where %s: %w", l.Where[i], err)
+		}
+		if q.Values[i], err = texts(v); err != nil {
+			return nil, fmt.Errorf("where %s: %w", l.Where[i], err)
+		}
+	}
+	if l.selector == nil {
+		return q, nil
+	}
+	v, err := l.selector.eval(names)
+	if err != nil && !errors.Is(err, expression.ErrAbsent) {
+		return nil, fmt.Errorf("labelSelector: %w", err)
+	}
+	if q.Selector, err = selectorOf(v); err != nil {
+		return nil, fmt.Errorf("labelSelector: %w", err)
+	}
+	return q, nil
+}
+
+// texts are the values that a where clause allows: one, or any of a list.
+func texts(v any) ([]string, error) {
+	list, ok := v.([]any)
+	if !ok {
+		list = []any{v}
+	}
+	out := make([]string, 0, len(list))
+	for _, item := range list {
+		switch item.(type) {
+		case string, bool, int64, float64:
+			out = append(out, scalarText(item))
+		default:
+			return nil, fmt.Errorf("must be a string, number or bool, or a list of them, not %s", kindOf(item))
+		}
+	}
+	return out, nil
+}
+
+// selectorOf reads a LabelSelector that was computed.
+func selectorOf(v any) (labels.Selector, error) {
+	m, ok := v.(map[string]any)
+	if !ok && v != nil {
+		return nil, fmt.Errorf("must be a mapping, not %s", kindOf(v))
+	}
+	s := &metav1.LabelSelector{}
+	for key, part := range m {
+		switch key {
+		case "matchLabels":
+			values, ok := part.(map[string]any)
+			if !ok && part != nil {
+				return nil, fmt.Errorf("matchLabels must be a mapping, not %s", kindOf(part))
+			}
+			s.MatchLabels = make(map[string]string, len(values))
+			for k, v := range values {
+				text, ok := v.(string)
+				if !ok {
+					return nil, fmt.Errorf("matchLabels.%s must be a string, not %s", k, kindOf(v))
+				}
+				s.MatchLabels[k] = text
+			}
+		case "matchExpressions":
+			expressions, err := requirements(part)
+			if err != nil {
+				return nil, err
+			}
+			s.MatchExpressions = expressions
+		default:
+			return nil, fmt.Errorf("unknown field %q", key)
+		}
+	}
+	return metav1.LabelSelectorAsSelector(s)
+}
+
+func requirements(v any) ([]metav1.LabelSelectorRequirement, error) {
+	list, ok := v.([]any)
+	if !ok && v != nil {
+		return nil, fmt.Errorf("matchExpressions must be a list, not %s", kindOf(v))
+	}
+	out := make([]metav1.LabelSelectorRequirement, 0, len(list))
+	for _, item := range list {
+		m, _ := item.(map[string]any)
+		key, _ := m["key"].(string)
+		operator, _ := m["operator"].(string)
+		r := metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOperator(operator)}
+		values, _ := m["values"].([]any)
+		for _, v := range values {
+			text, ok := v.(string)
+			if !ok {
+				return nil, fmt.Errorf("a value of matchExpressions must be a string, not %s", kindOf(v))
+			}
+			r.Values = append(r.Values, text)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+// Lookups returns what the rules of a set look up, those of one index only
+// once for each resource, sorted.
+func (s *Set) Lookups() []*Lookup {
+	found := map[string]*Lookup{}
+	for _, r := range s.rules {
+		for _, l := range r.Lookups {
+			found[ResourceName(l.Resource)+" "+l.Index()] = l
+		}
+	}
+	var out []*Lookup
+	for _, k := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, found[k])
+	}
+	return out
+}

@@ -1,0 +1,82 @@
+package rules
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rectifier-dev/rectifier/rules/expression"
+)
+
+// compileLookups checks and compiles what a rule looks up; env has the names
+// that their templates may read. It returns the environment with the results.
+func (d *decoder) compileLookups(env *expression.Env, lookups []lookup) (*expression.Env, []*Lookup) {
+	templates := &templates{decoder: d, env: env}
+	var out []*Lookup
+	for _, l := range lookups {
+		switch {
+		case l.Name.node == nil || l.Resource == nil:
+			d.fail(l.node, "a lookup needs a name and a resource")
+			continue
+		case !variableName.MatchString(l.Name.value):
+			d.fail(l.Name.node, "%q is not a lookup name: letters, digits and _, not a digit first", l.Name.value)
+			continue
+		case slices.Contains(d.lookups, l.Name.value):
+			d.fail(l.Name.node, "the lookup %q is given twice", l.Name.value)
+			continue
+		}
+		compiled := &Lookup{Name: l.Name.value, Resource: d.gvr(*l.Resource), Optional: l.Optional}
+		if l.Namespace != nil {
+			compiled.Namespaced = true
+			compiled.namespace = templates.compile(l.Namespace.node, []string{"namespace"})
+		}
+		if l.Where != nil {
+			templates.where(compiled, l.Where.node)
+		}
+		if l.LabelSelector != nil {
+			compiled.selector = templates.compile(l.LabelSelector.node, nil)
+			if c, ok := compiled.selector.(constant); ok {
+				if _, err := selectorOf(c.value); err != nil {
+					d.fail(l.LabelSelector.node, "bad label selector: %v", err)
+				}
+			}
+		}
+		d.lookups = append(d.lookups, l.Name.value)
+		out = append(out, compiled)
+	}
+	for _, l := range out {
+		env = d.declare(lookupPrefix+l.Name, env, expression.ListOfDyn)
+	}
+	return env, out
+}
+
+// where compiles the equalities of a lookup, sorted by path.
+func (t *templates) where(l *Lookup, n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		t.fail(n, "where must be a mapping of paths to values, not %s", describe(n))
+		return
+	}
+	clauses := map[string]template{}
+	for _, p := range pairs(n) {
+		if !t.wantString(p.key, "the key") {
+			continue
+		}
+		if strings.Contains(p.key.Value, "${") || slices.Contains(strings.Split(p.key.Value, "."), "") {
+			t.fail(p.key, "%q is not a path such as spec.scaleTargetRef.name", p.key.Value)
+			continue
+		}
+		clause := t.compile(p.value, []string{"where", p.key.Value})
+		if c, ok := clause.(constant); ok {
+			if _, err := texts(c.value); err != nil {
+				t.fail(p.value, "where %s: %v", p.key.Value, err)
+			}
+		}
+		clauses[p.key.Value] = clause
+	}
+	for _, path := range slices.Sorted(maps.Keys(clauses)) {
+		l.Where = append(l.Where, path)
+		l.where = append(l.where, clauses[path])
+	}
+}
