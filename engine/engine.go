@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,17 +52,19 @@ type Options struct {
 
 // Engine runs rules against a cluster. Make it with New; it runs once.
 type Engine struct {
-	opts      Options
-	rules     *rules.Set
-	informers *gvr.Manager
-	writer    dynamic.Interface
-	access    accessReviewer
-	queue     workqueue.TypedRateLimitingInterface[Key]
-	objects   objectTable
-	recorder  *recorder
-	parked    parkedWrites
-	pending   *pending // with Once only
-	tally     tally
+	opts       Options
+	rules      *rules.Set
+	informers  *gvr.Manager
+	writer     dynamic.Interface
+	access     accessReviewer
+	queue      workqueue.TypedRateLimitingInterface[Key]
+	objects    objectTable
+	dependents dependents
+	recorder   *recorder
+	parked     parkedWrites
+	pending    *pending // with Once only
+	tally      tally
+	syncs      atomic.Int64 // objects looked at
 }
 
 // New prepares an engine; it does not contact the cluster.
@@ -75,10 +79,12 @@ func New(opts Options) (*Engine, error) {
 	}
 	var err error
 	if e.informers, err = gvr.New(gvr.Options{
-		Config:     unlimited(opts.Config),
-		Namespaces: opts.Namespaces,
-		Resync:     opts.Resync,
-		Handler:    e.handler,
+		Config:        unlimited(opts.Config),
+		Namespaces:    opts.Namespaces,
+		Resync:        opts.Resync,
+		Handler:       e.handler,
+		Indexers:      e.indexers,
+		OnStateChange: e.stateChanged,
 	}); err != nil {
 		return nil, fmt.Errorf("prepare the informers: %w", err)
 	}
@@ -143,7 +149,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.recorder.start(work); err != nil {
 		return fmt.Errorf("start recording events: %w", err)
 	}
-	e.informers.Use(e.rules.Resources())
+	e.informers.Use(e.watched())
 
 	var running sync.WaitGroup
 	informing := make(chan error, 1)
@@ -166,26 +172,16 @@ func (e *Engine) Run(ctx context.Context) error {
 	return <-informing
 }
 
-// rulesFor returns the rules for a resource that can run: those that write a
-// subresource which the resource does not have are left out.
+// rulesFor returns the rules for a resource that can run now: the others are
+// parked.
 func (e *Engine) rulesFor(resource schema.GroupVersionResource, info gvr.Info) []*rules.Rule {
 	all := e.rules.For(resource)
-	for _, r := range all {
-		if missingSubresource(r, info) != "" {
-			return runnable(all, info)
-		}
+	ns, _ := e.informers.Availability(namespaces)
+	canNot := func(r *rules.Rule) bool { return e.parkedReason(r, info, ns) != "" }
+	if !slices.ContainsFunc(all, canNot) {
+		return all
 	}
-	return all
-}
-
-func runnable(all []*rules.Rule, info gvr.Info) []*rules.Rule {
-	var out []*rules.Rule
-	for _, r := range all {
-		if missingSubresource(r, info) == "" {
-			out = append(out, r)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(all), canNot)
 }
 
 // missingSubresource says why a rule cannot run on a resource; empty: it can.

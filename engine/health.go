@@ -80,7 +80,7 @@ func (e *Engine) readiness() (report string, ready bool) {
 			ready = false
 			line("-", "%s: syncing", where)
 		default:
-			line("!", "%s: %s: %s; parked: %s", where, s.State, s.Reason, strings.Join(names(e.rules.For(s.Resource)), ", "))
+			line("!", "%s: %s: %s%s", where, s.State, s.Reason, e.consequence(s))
 		}
 	}
 	for _, l := range e.parkedRules() {
@@ -93,6 +93,17 @@ func (e *Engine) readiness() (report string, ready bool) {
 	return b.String() + verdict + "\n", ready
 }
 
+// consequence tells what it means that a resource is parked.
+func (e *Engine) consequence(s gvr.Status) string {
+	switch parked := names(e.rules.For(s.Resource)); {
+	case len(parked) > 0:
+		return "; parked: " + strings.Join(parked, ", ")
+	case s.Resource == namespaces && s.State == gvr.Forbidden:
+		return "; opt-outs on Namespaces are not seen"
+	}
+	return ""
+}
+
 // parkedRules tells which rules cannot write, and why.
 func (e *Engine) parkedRules() []string {
 	var out []string
@@ -101,8 +112,9 @@ func (e *Engine) parkedRules() []string {
 		if !ok {
 			continue
 		}
+		ns, _ := e.informers.Availability(namespaces)
 		for _, r := range e.rules.For(resource) {
-			if why := missingSubresource(r, info); why != "" {
+			if why := e.parkedReason(r, info, ns); why != "" {
 				out = append(out, fmt.Sprintf("rule %s on %s: parked: %s", r.Name, rules.ResourceName(resource), why))
 			}
 		}

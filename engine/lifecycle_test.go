@@ -197,16 +197,22 @@ patch: {merge: {data: {fixed: "yes"}}}`))
 	})
 }
 
-// grant lets the fixture's user do something, in the whole cluster.
+// grant lets the fixture's user do something with a resource of the core group,
+// in the whole cluster.
 func (f *fixture) grant(resource string, verbs ...string) {
 	f.Helper()
-	name := f.user + "-" + f.ns + "-" + resource + "-" + strings.Join(verbs, "-")
+	f.grantIn("", resource, verbs...)
+}
+
+func (f *fixture) grantIn(group, resource string, verbs ...string) {
+	f.Helper()
+	name := strings.ReplaceAll(strings.Join(append([]string{f.user, f.ns, resource}, verbs...), "-"), "/", "-")
 	rbac := func(resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
 	}
 	for gvr, y := range map[schema.GroupVersionResource]string{
 		rbac("clusterroles"): fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: %s},
-rules: [{apiGroups: [""], resources: [%s], verbs: [%s]}]}`, name, resource, strings.Join(verbs, ",")),
+rules: [{apiGroups: [%q], resources: [%s], verbs: [%s]}]}`, name, group, resource, strings.Join(verbs, ",")),
 		rbac("clusterrolebindings"): fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %[1]s},
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s},
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[2]s}]}`, name, f.user),

@@ -177,7 +177,7 @@ func (d *decision) reportErrors(ctx context.Context, ran []*rules.Rule, result r
 			v, verdicts = verdicts[0], verdicts[1:]
 		}
 		switch {
-		case v.Outcome == rules.Error:
+		case v.Err != nil:
 			d.reportError(ctx, v)
 			continue
 		case v.Outcome == rules.Patch && r.Mode == rules.Audit:
@@ -197,8 +197,17 @@ func (d *decision) reportErrors(ctx context.Context, ran []*rules.Rule, result r
 func (d *decision) reportError(ctx context.Context, v rules.Verdict) {
 	reason := "EvaluationFailed"
 	var loop *rules.NotConvergingError
-	if errors.As(v.Err, &loop) {
+	var unknown *rules.UnknownError
+	switch {
+	case errors.As(v.Err, &unknown):
+		// No fault of the rule: what is missing is looked for again.
+		klog.FromContext(ctx).V(2).Info("No decision", "rule", v.Rule.Name, "reason", unknown)
+		d.recheckAt(d.now.Add(unknownWait))
+		return
+	case errors.As(v.Err, &loop):
 		reason = "NotConverging"
+	case v.Outcome == rules.Skip:
+		reason = "BadOptOut"
 	}
 	d.reportOnce(ctx, v.Rule, v.Err.Error(), func(message string) { d.recordProblem(ctx, v.Rule, reason, message) })
 }

@@ -143,7 +143,7 @@ patch: {merge: {data: {x: "1"}}}`))})
 		t.Fatal(problems[0])
 	}
 	broken := &Engine{rules: set} // without informers
-	err := broken.syncRecovered(context.Background(), Key{Resource: schema.GroupResource{Resource: "configmaps"}, Name: "c"})
+	_, err := broken.syncRecovered(context.Background(), Key{Resource: schema.GroupResource{Resource: "configmaps"}, Name: "c"})
 	if err == nil || !strings.Contains(err.Error(), "panicked") {
 		t.Errorf("got %v", err)
 	}

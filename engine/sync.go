@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/rules"
 )
 
@@ -31,13 +32,27 @@ func (k Key) String() string {
 // known to be old. The watch event that ends the wait usually comes first.
 const staleWait = 100 * time.Millisecond
 
-// handler makes the event handlers of one informer. They only enqueue.
+// unknownWait is how soon an object is looked at again for which something
+// that a rule needs to know was not known. An event usually comes first.
+const unknownWait = time.Second
+
+// handler makes the event handlers of one informer. They only enqueue: the
+// object itself, if rules are about it, and what depends on it.
 func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
-	enqueue := func(obj any) { e.enqueue(resource.GroupResource(), obj) }
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    enqueue,
-		UpdateFunc: func(_, obj any) { enqueue(obj) },
-		DeleteFunc: enqueue,
+	own := len(e.rules.For(resource)) > 0
+	affects := e.affects(resource)
+	changed := func(old, obj any, initial bool) {
+		if own {
+			e.enqueue(resource.GroupResource(), obj)
+		}
+		if affects != nil && !initial {
+			affects(unwrap(old), unwrap(obj))
+		}
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(obj any, initial bool) { changed(nil, obj, initial) },
+		UpdateFunc: func(old, obj any) { changed(old, obj, false) },
+		DeleteFunc: func(obj any) { changed(obj, obj, false) },
 	}
 }
 
@@ -73,11 +88,14 @@ func (e *Engine) processNextWorkItem(ctx context.Context) bool {
 	logger := klog.FromContext(ctx).WithValues("resource", key.Resource, "object", klog.KRef(key.Namespace, key.Name))
 	began := e.pending.mark(key)
 
-	err := e.syncRecovered(klog.NewContext(ctx, logger), key)
+	next, err := e.syncRecovered(klog.NewContext(ctx, logger), key)
 	var again *againError
 	switch {
 	case err == nil:
 		e.queue.Forget(key)
+		if next > 0 {
+			e.queue.AddAfter(key, next)
+		}
 		if e.pending != nil && !e.objects.unseen(key) {
 			e.pending.settle(key, began)
 		}
@@ -100,7 +118,7 @@ type againError struct {
 func (e *againError) Error() string { return fmt.Sprintf("again in %v: %s", e.after, e.reason) }
 
 // syncRecovered makes of a panic an error of this object.
-func (e *Engine) syncRecovered(ctx context.Context, key Key) (err error) {
+func (e *Engine) syncRecovered(ctx context.Context, key Key) (next time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			klog.FromContext(ctx).Error(nil, "Sync panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
@@ -117,28 +135,39 @@ type view struct {
 }
 
 // sync brings one object in line with the rules, in each version that rules
-// read it in. An error is one that trying again may mend.
-func (e *Engine) sync(ctx context.Context, key Key) error {
+// read it in. It returns when the object is due again even if nothing changes
+// (0: never). An error is one that trying again may mend.
+func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err error) {
+	e.syncs.Add(1)
 	views := e.views(key)
 	if len(views) == 0 {
 		e.objects.forget(key)
-		return nil
+		e.dependents.forget(key)
+		return 0, nil
 	}
 	state := e.objects.get(key, views[0].object.GetUID())
 	for _, v := range views {
 		if state.behind(v.object.GetResourceVersion(), e.informers.LastSyncVersion(v.resource, key.Namespace), time.Now()) {
-			return &againError{staleWait, "the cache does not hold the newest version yet"}
+			return 0, &againError{staleWait, "the cache does not hold the newest version yet"}
 		}
 	}
 	state.caughtUp()
-	d := &decision{Engine: e, key: key, state: state}
-	defer func() { e.objects.keep(key, d.state) }()
+	d := &decision{Engine: e, key: key, state: state, now: time.Now(), lookups: &lookups{Engine: e, object: key}}
+	defer func() {
+		e.objects.keep(key, d.state)
+		if len(e.rules.Lookups()) > 0 {
+			e.dependents.set(key, d.lookups.queries)
+		}
+	}()
 	for _, v := range views {
 		if err := d.decide(ctx, v); err != nil || d.wrote {
-			return err // after a write, the watch brings what the rest is decided on
+			return 0, err // after a write, the watch brings what the rest is decided on
 		}
 	}
-	return nil
+	if d.recheck.IsZero() {
+		return 0, nil
+	}
+	return max(d.recheck.Sub(d.now), time.Millisecond), nil
 }
 
 // views returns an object as the informers have it, in the order of versions;
@@ -170,6 +199,9 @@ func (d *decision) decide(ctx context.Context, v view) error {
 		return nil // gone since; what comes back is enqueued anew
 	}
 	d.view, d.replicasPath = v, info.ReplicasPath
+	if !d.findNamespace(info) {
+		return &againError{staleWait, "the cache does not hold its Namespace yet"}
+	}
 	all := d.rulesFor(v.resource, info)
 	if d.state.splitting() {
 		return d.writeOneByOne(ctx, all)
@@ -182,13 +214,43 @@ type decision struct {
 	*Engine
 	view
 	key          Key
+	now          time.Time
 	replicasPath []string
+	namespace    map[string]any // its Namespace; nil where no rule reads it
+	lookups      *lookups
+	recheck      time.Time    // when it is due again; zero: never
 	state        *objectState // nil as long as there is nothing to remember
 	wrote        bool         // something was accepted: the object is another one now
 }
 
 func (d *decision) evaluate(rs []*rules.Rule, object map[string]any) rules.Result {
-	return rules.Evaluate(rs, rules.Input{Resource: d.resource, Object: object, ReplicasPath: d.replicasPath})
+	result := rules.Evaluate(rs, rules.Input{
+		Resource: d.resource, Object: object, ReplicasPath: d.replicasPath,
+		NamespaceObject: d.namespace, Lookups: d.lookups, Now: d.now,
+	})
+	d.recheckAt(result.Recheck)
+	return result
+}
+
+// recheckAt notes when the object is due again; the earliest time wins.
+func (d *decision) recheckAt(at time.Time) {
+	if d.recheck.IsZero() || !at.IsZero() && at.Before(d.recheck) {
+		d.recheck = at
+	}
+}
+
+// findNamespace looks up the object's Namespace; it reports false if that
+// should be in the cache and is not yet.
+func (d *decision) findNamespace(info gvr.Info) bool {
+	d.namespace = nil
+	if available, _ := d.informers.Availability(namespaces); !info.Namespaced || available != gvr.Available {
+		return true
+	}
+	ns, ok := d.informers.Get(namespaces, "", d.key.Namespace)
+	if ok {
+		d.namespace = ns.Object
+	}
+	return ok
 }
 
 // writeTogether runs all rules and sends what they change, as one request per

@@ -125,6 +125,8 @@ const (
 	Available
 	// Absent: discovery has succeeded, and the resource is not served.
 	Absent
+	// Denied: it may not be read: RBAC, or Options.Namespaces and a cluster-scoped resource.
+	Denied
 )
 
 // Availability of a resource in use. The reason is for people; it is empty if it is Available.
@@ -139,14 +141,22 @@ func (m *Manager) Availability(gvr schema.GroupVersionResource) (Availability, s
 		if v := m.world.resolve(gvr, time.Now()); v.presence == absent {
 			return Absent, v.reason
 		}
+		if r.parked.State == Forbidden {
+			return Denied, r.parked.Reason
+		}
 		return Unavailable, r.parked.Reason
 	}
+	worst, reason := Available, ""
 	for _, i := range r.informers {
-		if i.status.State != Synced {
-			return Unavailable, strings.TrimSuffix(string(i.status.State)+": "+i.status.Reason, ": ")
+		switch i.status.State {
+		case Synced:
+		case Forbidden:
+			return Denied, i.status.Reason
+		default:
+			worst, reason = Unavailable, strings.TrimSuffix(string(i.status.State)+": "+i.status.Reason, ": ")
 		}
 	}
-	return Available, ""
+	return worst, reason
 }
 
 // Status returns the state of all resources in use, sorted by group, resource, version and namespace.

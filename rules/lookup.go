@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rectifier-dev/rectifier/rules/expression"
+	"github.com/rectifier-dev/rectifier/rules/patch"
 )
 
 // Lookups answers what rules look up beside the object. Implementations read
@@ -237,4 +238,21 @@ func (s *Set) Lookups() []*Lookup {
 		out = append(out, found[k])
 	}
 	return out
+}
+
+// SameFor reports whether two states of one object look the same to all that
+// look it up: nothing that depends on it has to be evaluated again.
+func (l *Lookup) SameFor(old, object map[string]any) bool {
+	return l.Key(old) == l.Key(object) && patch.Equal(withoutVersion(old), withoutVersion(object))
+}
+
+// SameNamespace reports whether two states of a Namespace look the same to the
+// rules.
+func (s *Set) SameNamespace(old, object map[string]any) bool {
+	return patch.Equal(withoutVersion(old), withoutVersion(object))
+}
+
+// withoutVersion is an object without what changes with every write.
+func withoutVersion(object map[string]any) map[string]any {
+	return patch.ApplyMerge(object, map[string]any{"metadata": map[string]any{"resourceVersion": nil, "generation": nil}})
 }

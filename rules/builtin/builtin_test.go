@@ -9,6 +9,11 @@ import (
 	"github.com/rectifier-dev/rectifier/rules"
 )
 
+// none finds nothing: a cluster without autoscalers.
+type none struct{}
+
+func (none) Find(rules.Query) ([]map[string]any, error) { return nil, nil }
+
 func load(t *testing.T, name string) *rules.Set {
 	t.Helper()
 	source, err := Source(name)
@@ -55,7 +60,7 @@ func TestExpectedReplicas(t *testing.T) {
 			"spec":     map[string]any{"replicas": int64(1)},
 		}
 		gvr := set.Resources()[0]
-		res := rules.Evaluate(set.For(gvr), rules.Input{Resource: gvr, Object: object, ReplicasPath: []string{"spec", "replicas"}})
+		res := rules.Evaluate(set.For(gvr), rules.Input{Resource: gvr, Object: object, ReplicasPath: []string{"spec", "replicas"}, Lookups: none{}})
 		var got any = "same"
 		if len(res.Verdicts) > 0 && res.Verdicts[0].Outcome == rules.Error {
 			got = nil
@@ -85,8 +90,8 @@ func TestExpectedReplicasTellsWhatItDid(t *testing.T) {
 		{map[string]any{"replicas": int64(3)}, "adjust replicas from 3 to 5"},
 		{map[string]any{}, "adjust replicas from 1 to 5"}, // the API server's default
 	} {
-		res := rules.Evaluate(set.For(gvr), rules.Input{Resource: gvr, ReplicasPath: []string{"spec", "replicas"}, Object: map[string]any{
-			"metadata": map[string]any{"name": "web", "annotations": map[string]any{"example.io/expected-replicas": "5"}}, "spec": tc.spec,
+		res := rules.Evaluate(set.For(gvr), rules.Input{Resource: gvr, ReplicasPath: []string{"spec", "replicas"}, Lookups: none{}, Object: map[string]any{
+			"metadata": map[string]any{"name": "web", "namespace": "a", "annotations": map[string]any{"example.io/expected-replicas": "5"}}, "spec": tc.spec,
 		}})
 		want := rules.Event{Reason: "ReplicasAdjusted", Message: tc.want}
 		if len(res.Verdicts) != 1 || res.Verdicts[0].Event != want {
@@ -99,7 +104,7 @@ func TestDeploymentsWithoutTheAnnotationAreLeftAlone(t *testing.T) {
 	set := load(t, "expected-replicas")
 	gvr := set.Resources()[0]
 	for _, meta := range []map[string]any{{"name": "web"}, {"name": "web", "annotations": map[string]any{"other": "5"}}} {
-		res := rules.Evaluate(set.For(gvr), rules.Input{Resource: gvr, ReplicasPath: []string{"spec", "replicas"}, Object: map[string]any{
+		res := rules.Evaluate(set.For(gvr), rules.Input{Resource: gvr, ReplicasPath: []string{"spec", "replicas"}, Lookups: none{}, Object: map[string]any{
 			"metadata": meta, "spec": map[string]any{"replicas": int64(3)}}})
 		if len(res.Requests) != 0 || len(res.Verdicts) != 0 {
 			t.Errorf("%v: %+v", meta, res.Verdicts)

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rectifier-dev/rectifier/gvr"
+	"github.com/rectifier-dev/rectifier/rules"
+)
+
+// dependents knows which objects were decided on with the help of which
+// look-ups, so that a change of what is looked up re-evaluates exactly those.
+// It is safe for concurrent use.
+type dependents struct {
+	mu    sync.Mutex
+	byKey map[lookedUp]map[Key][]rules.Query
+	of    map[Key][]lookedUp
+}
+
+// lookedUp is one place in an index of a resource: all objects there look the
+// same to the queries that asked for it, up to their selectors.
+type lookedUp struct {
+	resource schema.GroupVersionResource
+	index    string
+	key      string
+}
+
+// add notes that an object depends on one more query.
+func (d *dependents) add(object Key, q rules.Query) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.addLocked(object, q)
+}
+
+// set replaces what an object depends on.
+func (d *dependents) set(object Key, queries []rules.Query) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.removeLocked(object)
+	for _, q := range queries {
+		d.addLocked(object, q)
+	}
+}
+
+func (d *dependents) addLocked(object Key, q rules.Query) {
+	if d.byKey == nil {
+		d.byKey, d.of = map[lookedUp]map[Key][]rules.Query{}, map[Key][]lookedUp{}
+	}
+	for _, key := range q.Keys() {
+		at := lookedUp{q.Resource, q.Index(), key}
+		objects := d.byKey[at]
+		if objects == nil {
+			objects = map[Key][]rules.Query{}
+			d.byKey[at] = objects
+		}
+		if _, ok := objects[object]; !ok {
+			d.of[object] = append(d.of[object], at)
+		}
+		objects[object] = append(objects[object], q)
+	}
+}
+
+// forget drops an object that is gone.
+func (d *dependents) forget(object Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.removeLocked(object)
+}
+
+func (d *dependents) removeLocked(object Key) {
+	for _, at := range d.of[object] {
+		delete(d.byKey[at], object)
+		if len(d.byKey[at]) == 0 {
+			delete(d.byKey, at)
+		}
+	}
+	delete(d.of, object)
+}
+
+// on returns the objects that depend on a looked-up object as it is (or was):
+// those whose queries select it.
+func (d *dependents) on(at lookedUp, object map[string]any) []Key {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []Key
+	for key, queries := range d.byKey[at] {
+		for i := range queries {
+			if queries[i].Selects(object) {
+				out = append(out, key)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// affects returns what a change of a resource's objects does to others: it
+// enqueues those that were decided on with their help. old is nil for an
+// object that came, obj is the same as old for one that went. Nil: nothing
+// depends on the resource.
+func (e *Engine) affects(resource schema.GroupVersionResource) func(old, obj *unstructured.Unstructured) {
+	var lookups []*rules.Lookup
+	for _, l := range e.rules.Lookups() {
+		if l.Resource == resource {
+			lookups = append(lookups, l)
+		}
+	}
+	isNamespace := resource == namespaces
+	if len(lookups) == 0 && !isNamespace {
+		return nil
+	}
+	return func(old, obj *unstructured.Unstructured) {
+		if isNamespace {
+			e.enqueueNamespace(old, obj)
+		}
+		for _, l := range lookups {
+			e.enqueueDependents(l, old, obj)
+		}
+	}
+}
+
+func (e *Engine) enqueueDependents(l *rules.Lookup, old, obj *unstructured.Unstructured) {
+	if old != nil && old != obj && l.SameFor(old.Object, obj.Object) {
+		return
+	}
+	for _, u := range []*unstructured.Unstructured{old, obj} {
+		if u == nil {
+			continue
+		}
+		for _, key := range e.dependents.on(lookedUp{l.Resource, l.Index(), l.Key(u.Object)}, u.Object) {
+			e.add(key)
+		}
+	}
+}
+
+// enqueueNamespace enqueues all objects in a Namespace that rules may read.
+func (e *Engine) enqueueNamespace(old, obj *unstructured.Unstructured) {
+	if old != nil && old != obj && e.rules.SameNamespace(old.Object, obj.Object) {
+		return
+	}
+	for _, resource := range e.rules.Resources() {
+		if !slices.ContainsFunc(e.rules.For(resource), func(r *rules.Rule) bool { return r.NeedsNamespace || r.OptOut }) {
+			continue
+		}
+		objects, _ := e.informers.ByIndex(resource, cache.NamespaceIndex, obj.GetName()) // all stores have it
+		for _, u := range objects {
+			e.enqueue(resource.GroupResource(), u)
+		}
+	}
+}
+
+// stateChanged enqueues the objects of rules that wait for a resource which
+// they read beside their objects.
+func (e *Engine) stateChanged(s gvr.Status) {
+	for _, r := range e.rules.All() {
+		reads := s.Resource == namespaces && (r.NeedsNamespace || r.OptOut) ||
+			slices.ContainsFunc(r.Lookups, func(l *rules.Lookup) bool { return l.Resource == s.Resource })
+		if !reads {
+			continue
+		}
+		for _, resource := range r.Resources {
+			for _, name := range e.informers.Keys(resource) {
+				e.add(Key{Resource: resource.GroupResource(), Namespace: name.Namespace, Name: name.Name})
+			}
+		}
+	}
+}
+
+// unwrap returns the object of an event; nil if there is none.
+func unwrap(obj any) *unstructured.Unstructured {
+	if t, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = t.Obj
+	}
+	u, _ := obj.(*unstructured.Unstructured)
+	return u
+}

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/rectifier-dev/rectifier/gvr"
+	"github.com/rectifier-dev/rectifier/rules"
+)
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// indexers gives the stores of a resource the indexes through which rules look
+// its objects up.
+func (e *Engine) indexers(resource schema.GroupVersionResource) cache.Indexers {
+	out := cache.Indexers{}
+	for _, l := range e.rules.Lookups() {
+		if l.Resource != resource {
+			continue
+		}
+		out[l.Index()] = func(obj any) ([]string, error) {
+			u, ok := obj.(*unstructured.Unstructured)
+			if !ok {
+				return nil, nil
+			}
+			return []string{l.Key(u.Object)}, nil
+		}
+	}
+	return out
+}
+
+// lookups answers the queries of one evaluation from the informers' caches,
+// and notes them: the object then depends on what they could find.
+type lookups struct {
+	*Engine
+	object  Key
+	queries []rules.Query
+}
+
+// Find implements rules.Lookups.
+func (l *lookups) Find(q rules.Query) ([]map[string]any, error) {
+	l.queries = append(l.queries, q)
+	// Before the cache is read: a change that comes right after is not missed.
+	l.dependents.add(l.object, q)
+	switch available, reason := l.informers.Availability(q.Resource); {
+	case available == gvr.Absent && q.Optional:
+		return nil, nil
+	case available != gvr.Available:
+		return nil, fmt.Errorf("%s: %s", rules.ResourceName(q.Resource), reason)
+	}
+	var found []*unstructured.Unstructured
+	for _, key := range q.Keys() {
+		objects, err := l.informers.ByIndex(q.Resource, q.Index(), key)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, objects...)
+	}
+	found = slices.DeleteFunc(found, func(u *unstructured.Unstructured) bool { return !q.Selects(u.Object) })
+	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+	})
+	out := make([]map[string]any, len(found))
+	for i, u := range found {
+		out[i] = u.Object
+	}
+	return out, nil
+}
+
+// unavailable says what a rule needs to know beside the object and cannot;
+// empty: it can run.
+func (e *Engine) unavailable(r *rules.Rule) string {
+	for _, l := range r.Lookups {
+		available, reason := e.informers.Availability(l.Resource)
+		if available != gvr.Available && !(available == gvr.Absent && l.Optional) {
+			return fmt.Sprintf("it looks up %s, which is not available: %s", rules.ResourceName(l.Resource), reason)
+		}
+	}
+	return ""
+}
+
+// parked says why a rule cannot run on a resource for now; empty: it can.
+// Where Namespaces may not be read, opt-outs on them are not seen, and rules
+// run without: what a rule needs is only the right to read and patch what it is
+// about, unless it says more.
+func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability) string {
+	if why := missingSubresource(r, info); why != "" {
+		return why
+	}
+	if why := e.unavailable(r); why != "" || !info.Namespaced {
+		return why
+	}
+	if r.NeedsNamespace && ns != gvr.Available || r.OptOut && ns != gvr.Available && ns != gvr.Denied {
+		_, reason := e.informers.Availability(namespaces)
+		return "it reads Namespaces, which are not available: " + reason
+	}
+	return ""
+}
+
+// watched lists the resources that need an informer: those that rules are
+// about, that they look up, and Namespaces.
+func (e *Engine) watched() []schema.GroupVersionResource {
+	out := e.rules.Resources()
+	for _, l := range e.rules.Lookups() {
+		out = append(out, l.Resource)
+	}
+	if slices.ContainsFunc(e.rules.All(), func(r *rules.Rule) bool { return r.NeedsNamespace || r.OptOut }) {
+		out = append(out, namespaces)
+	}
+	slices.SortFunc(out, func(a, b schema.GroupVersionResource) int {
+		return strings.Compare(rules.ResourceName(a), rules.ResourceName(b))
+	})
+	return slices.Compact(out)
+}
