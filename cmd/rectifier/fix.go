@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,8 @@ import (
 type fixFlags struct {
 	rules     ruleFlags
 	crds      []string
+	objects   []string
+	now       string
 	namespace string
 	inPlace   bool
 	check     bool
@@ -48,6 +51,8 @@ not applied.`,
 	f.rules.add(cmd, nil)
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.crds, "crds", nil, "`PATH` of CRD manifests: plural names, scope and replica paths of custom resources")
+	flags.StringArrayVar(&f.objects, "objects", nil, "`PATH` of objects that rules may look up, Namespaces among them; those in PATH… count too")
+	flags.StringVar(&f.now, "now", "", "the `TIME` that rules read, such as 2026-01-01T00:00:00Z (default: the real one)")
 	flags.StringVarP(&f.namespace, "namespace", "n", "default", "where objects of namespaced kinds are that do not say so")
 	flags.BoolVarP(&f.inPlace, "in-place", "i", false, "write the files instead of printing them")
 	flags.BoolVar(&f.check, "check", false, "print and write no manifests; exit with 1 if something would change")
@@ -69,11 +74,31 @@ func (f *fixFlags) run(paths []string, s streams) error {
 	if err != nil {
 		return &exitError{exitUsage, fmt.Errorf("read the manifests: %w", err)}
 	}
-	fixer := &offline.Fixer{Rules: set, Catalog: catalog, Namespace: f.namespace}
+	fixer := &offline.Fixer{Rules: set, Catalog: catalog, Namespace: f.namespace, World: offline.NewWorld(catalog, f.namespace), Now: time.Now()}
+	if f.now != "" {
+		if fixer.Now, err = time.Parse(time.RFC3339, f.now); err != nil {
+			return &exitError{exitUsage, fmt.Errorf("--now: %w", err)}
+		}
+	}
+	if err := addObjects(fixer.World, f.objects, s); err != nil {
+		return err
+	}
 	var total offline.Report
 	unreadable := 0
 	printed := &joiner{out: s.out}
-	for _, file := range files {
+	parsed := make([]*manifest.File, len(files))
+	for i, file := range files {
+		if parsed[i], err = manifest.Parse(file.Name, file.Data); err != nil {
+			fmt.Fprintln(s.err, "rectifier:", err)
+			unreadable++
+			continue
+		}
+		fixer.World.Add(parsed[i])
+	}
+	for _, file := range parsed {
+		if file == nil {
+			continue
+		}
 		report, err := f.fixFile(fixer, file, s, printed)
 		total.Add(report)
 		if err != nil {
@@ -92,11 +117,7 @@ func (f *fixFlags) run(paths []string, s streams) error {
 }
 
 // fixFile fixes one file and puts the result where it belongs.
-func (f *fixFlags) fixFile(fixer *offline.Fixer, in input.File, s streams, printed *joiner) (offline.Report, error) {
-	file, err := manifest.Parse(in.Name, in.Data)
-	if err != nil {
-		return offline.Report{}, err
-	}
+func (f *fixFlags) fixFile(fixer *offline.Fixer, file *manifest.File, s streams, printed *joiner) (offline.Report, error) {
 	report, err := fixer.Fix(file)
 	if err != nil {
 		return report, err
@@ -110,20 +131,20 @@ func (f *fixFlags) fixFile(fixer *offline.Fixer, in input.File, s streams, print
 		return report, fmt.Errorf("write the changes into the manifest: %w", err)
 	case f.check:
 		return report, nil
-	case f.inPlace && in.Name != input.Stdin:
+	case f.inPlace && file.Name() != input.Stdin:
 		if report.Changed == 0 {
 			return report, nil
 		}
-		return report, replaceFile(in.Name, text)
+		return report, replaceFile(file.Name(), text)
 	}
-	return report, printed.print(text, filepath.Ext(in.Name) == ".json")
+	return report, printed.print(text, filepath.Ext(file.Name()) == ".json")
 }
 
 func printFinding(w io.Writer, f offline.Finding) {
 	v := f.Verdict
 	where := fmt.Sprintf("%s: %s", f.Pos, f.Object)
 	switch {
-	case v.Outcome == rules.Error:
+	case v.Err != nil:
 		fmt.Fprintf(w, "%s: rule %s failed: %v\n", where, v.Rule.Name, v.Err)
 	case v.Rule.Mode == rules.Audit:
 		fmt.Fprintf(w, "%s: rule %s would change it (Audit): %s\n", where, v.Rule.Name, v.Event.Message)
@@ -143,18 +164,37 @@ func printSummary(w io.Writer, r offline.Report) (failed int) {
 	return failed
 }
 
-// readCatalog reads CRD manifests; files may hold other objects beside them.
-func readCatalog(paths []string, s streams) (*gvr.Catalog, error) {
+// readManifests reads what must be readable: an error is one of usage.
+func readManifests(what string, paths []string, s streams) ([]*manifest.File, error) {
 	files, err := input.Read(paths, s.in, yamldoc.ManifestLimits.MaxBytes)
 	if err != nil {
-		return nil, &exitError{exitUsage, fmt.Errorf("read the CRDs: %w", err)}
+		return nil, &exitError{exitUsage, fmt.Errorf("read the %s: %w", what, err)}
+	}
+	out := make([]*manifest.File, len(files))
+	for i, in := range files {
+		if out[i], err = manifest.Parse(in.Name, in.Data); err != nil {
+			return nil, &exitError{exitUsage, fmt.Errorf("read the %s: %w", what, err)}
+		}
+	}
+	return out, nil
+}
+
+func addObjects(world *offline.World, paths []string, s streams) error {
+	files, err := readManifests("objects", paths, s)
+	for _, file := range files {
+		world.Add(file)
+	}
+	return err
+}
+
+// readCatalog reads CRD manifests; files may hold other objects beside them.
+func readCatalog(paths []string, s streams) (*gvr.Catalog, error) {
+	files, err := readManifests("CRDs", paths, s)
+	if err != nil {
+		return nil, err
 	}
 	var crds []map[string]any
-	for _, in := range files {
-		file, err := manifest.Parse(in.Name, in.Data)
-		if err != nil {
-			return nil, &exitError{exitUsage, fmt.Errorf("read the CRDs: %w", err)}
-		}
+	for _, file := range files {
 		for _, o := range file.Objects() {
 			if o.Value()["kind"] == "CustomResourceDefinition" {
 				crds = append(crds, o.Value())

@@ -5,8 +5,7 @@ package offline
 
 import (
 	"fmt"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"time"
 
 	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/internal/manifest"
@@ -21,6 +20,10 @@ type Fixer struct {
 	Catalog *gvr.Catalog
 	// Namespace is where objects of namespaced kinds are that do not say so.
 	Namespace string
+	// World answers lookups and knows Namespaces.
+	World *World
+	// Now is the time that rules read.
+	Now time.Time
 }
 
 // Finding is what one rule made of one object.
@@ -35,7 +38,7 @@ type Report struct {
 	Objects  int // all objects of the file
 	Matched  int // those that a rule's resource and match block fit
 	Changed  int
-	Findings []Finding // outcomes Patch and Error, in the order of objects and rules
+	Findings []Finding // changes and failures, in the order of objects and rules
 }
 
 // Add adds the counts and findings of another report.
@@ -62,9 +65,10 @@ func (f *Fixer) Fix(file *manifest.File) (Report, error) {
 		if matched(result) {
 			report.Matched++
 		}
+		name := describe(object.Value(), f.namespace(info, object.Value()))
 		for _, v := range result.Verdicts {
-			if v.Outcome == rules.Patch || v.Outcome == rules.Error {
-				report.Findings = append(report.Findings, Finding{object.Position(), f.describe(info, object.Value()), v})
+			if v.Outcome == rules.Patch || v.Err != nil {
+				report.Findings = append(report.Findings, Finding{object.Position(), name, v})
 			}
 		}
 		if len(result.Requests) == 0 {
@@ -72,7 +76,7 @@ func (f *Fixer) Fix(file *manifest.File) (Report, error) {
 		}
 		report.Changed++
 		if err := object.Update(result.Object); err != nil {
-			return report, fmt.Errorf("change %s at %s: %w", f.describe(info, object.Value()), object.Position(), err)
+			return report, fmt.Errorf("change %s at %s: %w", name, object.Position(), err)
 		}
 	}
 	return report, nil
@@ -80,13 +84,7 @@ func (f *Fixer) Fix(file *manifest.File) (Report, error) {
 
 // resource finds what resource an object is of, among those that rules name.
 func (f *Fixer) resource(object map[string]any) (gvr.Info, bool) {
-	apiVersion, _ := object["apiVersion"].(string)
-	kind, _ := object["kind"].(string)
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		return gvr.Info{}, false
-	}
-	for _, info := range f.Catalog.Info(gv.WithKind(kind)) {
+	for _, info := range f.Catalog.Info(kindOf(object)) {
 		if len(f.Rules.For(info.Resource)) > 0 {
 			return info, true
 		}
@@ -95,11 +93,22 @@ func (f *Fixer) resource(object map[string]any) (gvr.Info, bool) {
 }
 
 func (f *Fixer) evaluate(info gvr.Info, object map[string]any) rules.Result {
-	in := rules.Input{Resource: info.Resource, Object: object, ReplicasPath: info.ReplicasPath, Explain: true}
+	in := rules.Input{
+		Resource: info.Resource, Object: object, ReplicasPath: info.ReplicasPath,
+		Lookups: f.World, Now: f.Now, Explain: true,
+	}
 	if info.Namespaced {
 		in.Namespace = f.Namespace
+		in.NamespaceObject = f.World.Namespace(f.namespace(info, object))
 	}
 	return rules.Evaluate(f.Rules.For(info.Resource), in)
+}
+
+func (f *Fixer) namespace(info gvr.Info, object map[string]any) string {
+	if namespace := namespaceOf(object); namespace != "" || !info.Namespaced {
+		return namespace
+	}
+	return f.Namespace
 }
 
 func matched(r rules.Result) bool {
@@ -109,20 +118,4 @@ func matched(r rules.Result) bool {
 		}
 	}
 	return false
-}
-
-func (f *Fixer) describe(info gvr.Info, object map[string]any) string {
-	meta, _ := object["metadata"].(map[string]any)
-	name, _ := meta["name"].(string)
-	if name == "" {
-		name, _ = meta["generateName"].(string)
-	}
-	namespace, _ := meta["namespace"].(string)
-	if namespace == "" && info.Namespaced {
-		namespace = f.Namespace
-	}
-	if namespace != "" {
-		name = namespace + "/" + name
-	}
-	return info.Kind + " " + name
 }
