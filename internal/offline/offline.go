@@ -11,6 +11,7 @@ import (
 	"github.com/rectifier-dev/rectifier/internal/manifest"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules"
+	"github.com/rectifier-dev/rectifier/rules/patch"
 )
 
 // Fixer applies rules to manifests. It is immutable and safe for concurrent
@@ -61,11 +62,12 @@ func (f *Fixer) Fix(file *manifest.File) (Report, error) {
 		if !ok {
 			continue
 		}
-		result := f.evaluate(info, object.Value())
+		value, placed := f.place(info, object.Value())
+		result := f.evaluate(info, value)
 		if matched(result) {
 			report.Matched++
 		}
-		name := describe(object.Value(), f.namespace(info, object.Value()))
+		name := describe(value)
 		for _, v := range result.Verdicts {
 			if v.Outcome == rules.Patch || v.Err != nil {
 				report.Findings = append(report.Findings, Finding{object.Position(), name, v})
@@ -75,6 +77,9 @@ func (f *Fixer) Fix(file *manifest.File) (Report, error) {
 			continue
 		}
 		report.Changed++
+		if placed {
+			result.Object = patch.ApplyMerge(result.Object, map[string]any{"metadata": map[string]any{"namespace": nil}})
+		}
 		if err := object.Update(result.Object); err != nil {
 			return report, fmt.Errorf("change %s at %s: %w", name, object.Position(), err)
 		}
@@ -98,17 +103,19 @@ func (f *Fixer) evaluate(info gvr.Info, object map[string]any) rules.Result {
 		Lookups: f.World, Now: f.Now, Explain: true,
 	}
 	if info.Namespaced {
-		in.Namespace = f.Namespace
-		in.NamespaceObject = f.World.Namespace(f.namespace(info, object))
+		in.NamespaceObject = f.World.Namespace(namespaceOf(object))
 	}
 	return rules.Evaluate(f.Rules.For(info.Resource), in)
 }
 
-func (f *Fixer) namespace(info gvr.Info, object map[string]any) string {
-	if namespace := namespaceOf(object); namespace != "" || !info.Namespaced {
-		return namespace
+// place gives an object that does not say where it is the namespace in which
+// it would be created: rules see it as the cluster would show it. It reports
+// whether it did.
+func (f *Fixer) place(info gvr.Info, object map[string]any) (map[string]any, bool) {
+	if !info.Namespaced || namespaceOf(object) != "" {
+		return object, false
 	}
-	return f.Namespace
+	return in(object, f.Namespace), true
 }
 
 func matched(r rules.Result) bool {

@@ -132,8 +132,8 @@ func namespaceOf(object map[string]any) string {
 }
 
 // describe names an object as people do: Kind namespace/name.
-func describe(object map[string]any, namespace string) string {
-	name := nameOf(object)
+func describe(object map[string]any) string {
+	name, namespace := nameOf(object), namespaceOf(object)
 	if name == "" {
 		name, _ = metadataOf(object)["generateName"].(string)
 	}
