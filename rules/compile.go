@@ -48,6 +48,7 @@ func (d *decoder) compile(doc document) *Rule {
 	env, r.variables = d.variables(env, doc.Spec.Variables)
 	r.condition = d.condition(env, doc.Spec.Condition)
 	r.patches = d.patches(env, doc.Spec, r.Resources)
+	r.NeedsSchema = slices.ContainsFunc(r.patches, func(p patchTemplate) bool { return p.apply != nil })
 	r.event = d.event(env, doc.Spec.Event)
 	r.OptOut = d.optOut(doc.Spec.OptOut)
 	r.RecheckAfter = d.recheckAfter(doc.Spec.RecheckAfter)

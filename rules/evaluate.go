@@ -24,6 +24,9 @@ type Input struct {
 	NamespaceObject map[string]any
 	// Lookups answers what the rules look up. Nil: nothing can be.
 	Lookups Lookups
+	// Schema is that of the object's kind. Nil: it is not known, and rules that
+	// apply a configuration make no decision.
+	Schema Schema
 	// Now is the time of the evaluation.
 	Now time.Time
 	// ReplicasPath is where the resource keeps what its scale subresource calls
@@ -32,6 +35,13 @@ type Input struct {
 	// Explain asks for verdicts of all rules, not only of those that change
 	// the object or fail.
 	Explain bool
+}
+
+// Schema merges partial objects into objects of one kind.
+type Schema interface {
+	// Merge returns the object with the configuration merged in, lists by the
+	// keys of their elements; see gvr/openapi. It modifies neither.
+	Merge(object, config map[string]any) (map[string]any, error)
 }
 
 // Outcome is what a rule makes of an object.

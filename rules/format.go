@@ -105,7 +105,7 @@ type patchSpec struct {
 	Subresource        *text `json:"subresource"`
 	Merge              *raw  `json:"merge"`
 	JSON               *raw  `json:"json"`
-	ApplyConfiguration *raw  `json:"applyConfiguration" later:"true"`
+	ApplyConfiguration *raw  `json:"applyConfiguration"`
 	Strategic          *raw  `json:"strategic"`
 }
 

@@ -19,11 +19,13 @@ const (
 	scale        = "scale"
 )
 
-// patchTemplate is a compiled patch. Exactly one of merge and json is set.
+// patchTemplate is a compiled patch. Exactly one of merge, json and apply is
+// set.
 type patchTemplate struct {
 	subresource string
 	merge       template
 	json        template
+	apply       template
 	textAt      func(path []string) bool
 }
 
@@ -39,23 +41,38 @@ func (d *decoder) patch(env *expression.Env, p patchSpec, resources []schema.Gro
 		d.fail(p.node, "strategic is not a kind of patch here: use merge, or applyConfiguration for lists by their keys")
 		return out
 	}
-	switch {
-	case p.Merge != nil && p.JSON != nil:
-		d.fail(p.node, "both merge and json are given: a patch is one of them")
-	case p.Merge != nil:
-		out.merge = d.mergeTemplate(env, p.Merge.node, out)
-	case p.JSON != nil:
+	var given []string
+	if p.Merge != nil {
+		given = append(given, "merge")
+		out.merge = d.mergeTemplate(env, "merge", p.Merge.node, out)
+	}
+	if p.JSON != nil {
+		given = append(given, "json")
 		out.json = d.jsonTemplate(env, p.JSON.node, out)
+	}
+	if p.ApplyConfiguration != nil {
+		given = append(given, "applyConfiguration")
+		if out.subresource == scale {
+			d.fail(p.ApplyConfiguration.node, "scale takes merge or json only")
+		}
+		out.apply = d.mergeTemplate(env, "applyConfiguration", p.ApplyConfiguration.node, out)
+	}
+	switch len(given) {
+	case 0:
+		d.fail(p.node, "the patch says nothing: give merge, json or applyConfiguration")
+	case 1:
 	default:
-		d.fail(p.node, "the patch says nothing: give merge or json")
+		d.fail(p.node, "both %s are given: a patch is one of them", strings.Join(given, " and "))
 	}
 	return out
 }
 
-func (d *decoder) mergeTemplate(env *expression.Env, n *yaml.Node, p patchTemplate) template {
+// mergeTemplate compiles a partial object: a merge patch, or the configuration
+// to apply.
+func (d *decoder) mergeTemplate(env *expression.Env, kind string, n *yaml.Node, p patchTemplate) template {
 	n = resolve(n)
 	if n.Kind != yaml.MappingNode && !computed(n) {
-		d.fail(n, "merge must be a mapping, or one ${…} that gives one, not %s", describe(n))
+		d.fail(n, "%s must be a mapping, or one ${…} that gives one, not %s", kind, describe(n))
 		return nil
 	}
 	t := templates{decoder: d, env: env, textAt: p.textAt}

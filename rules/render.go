@@ -30,7 +30,7 @@ func (p *patchTemplate) render(names expression.Resolver, working map[string]any
 	if p.subresource == scale {
 		return p.renderScale(names, working, in.ReplicasPath)
 	}
-	c, next, err := p.renderOn(names, working)
+	c, next, err := p.renderOn(names, working, in.Schema)
 	if c == nil || err != nil {
 		return nil, working, err
 	}
@@ -39,9 +39,12 @@ func (p *patchTemplate) render(names expression.Resolver, working map[string]any
 }
 
 // renderOn evaluates the patch for a document: the object, or its Scale.
-func (p *patchTemplate) renderOn(names expression.Resolver, doc map[string]any) (*change, map[string]any, error) {
-	if p.merge != nil {
-		m, err := p.evalMerge(names)
+func (p *patchTemplate) renderOn(names expression.Resolver, doc map[string]any, schema Schema) (*change, map[string]any, error) {
+	switch {
+	case p.apply != nil:
+		return p.renderApply(names, doc, schema)
+	case p.merge != nil:
+		m, err := p.evalPartial(p.merge, names)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -65,8 +68,31 @@ func (p *patchTemplate) renderOn(names expression.Resolver, doc map[string]any) 
 	return &change{ops: ops}, next, nil
 }
 
-func (p *patchTemplate) evalMerge(names expression.Resolver) (map[string]any, error) {
-	v, err := p.merge.eval(names)
+// renderApply merges a partial object into the object by the schema of its
+// kind. What that changes goes out as operations: a merge patch would replace
+// lists whole.
+func (p *patchTemplate) renderApply(names expression.Resolver, doc map[string]any, schema Schema) (*change, map[string]any, error) {
+	config, err := p.evalPartial(p.apply, names)
+	if err != nil || len(config) == 0 {
+		return nil, nil, err
+	}
+	if schema == nil {
+		return nil, nil, &UnknownError{What: "the schema of the kind"}
+	}
+	next, err := schema.Merge(doc, config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("apply the configuration: %w", err)
+	}
+	ops := patch.Diff(doc, next)
+	if len(ops) == 0 {
+		return nil, nil, nil
+	}
+	return &change{ops: ops}, next, nil
+}
+
+// evalPartial evaluates a partial object: a merge patch, or a configuration.
+func (p *patchTemplate) evalPartial(t template, names expression.Resolver) (map[string]any, error) {
+	v, err := t.eval(names)
 	if errors.Is(err, expression.ErrAbsent) {
 		return nil, nil
 	}
@@ -75,7 +101,7 @@ func (p *patchTemplate) evalMerge(names expression.Resolver) (map[string]any, er
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("merge must be a mapping, but the expression gives %s", kindOf(v))
+		return nil, fmt.Errorf("the patch must be a mapping, but the expression gives %s", kindOf(v))
 	}
 	if err := checkMerge(m, p.subresource); err != nil {
 		return nil, err
@@ -133,7 +159,7 @@ func (p *patchTemplate) renderScale(names expression.Resolver, working map[strin
 		return nil, nil, ErrReplicasUnknown
 	}
 	view := scaleOf(working, replicasPath)
-	c, after, err := p.renderOn(names, view)
+	c, after, err := p.renderOn(names, view, nil)
 	if c == nil || err != nil {
 		return nil, working, err
 	}

@@ -40,6 +40,8 @@ type Rule struct {
 	// NeedsNamespace says that the rule reads the object's Namespace: its
 	// labels in the match block, or namespaceObject in CEL.
 	NeedsNamespace bool
+	// NeedsSchema says that the rule applies a configuration.
+	NeedsSchema bool
 
 	match     matcher
 	variables []compiledVariable
