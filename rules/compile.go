@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,9 +16,11 @@ import (
 )
 
 var (
-	versionName  = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
-	resourceName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	// Both are DNS-1035 labels: a CRD may call its version v1api20230101.
+	versionName  = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+	resourceName = versionName
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	identifier   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
 	reasonName   = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 )
 
@@ -51,11 +54,11 @@ func (d *decoder) resources(s spec) []schema.GroupVersionResource {
 	all := s.Resources
 	switch {
 	case s.Resource != nil && s.Resources != nil:
-		d.fail(d.doc.Root, "both resource and resources are given: use one of them")
+		d.fail(d.spec, "both resource and resources are given: use one of them")
 	case s.Resource != nil:
 		all = []resource{*s.Resource}
 	case len(s.Resources) == 0:
-		d.fail(d.doc.Root, "spec.resource is missing: name the group, version and resource of the objects")
+		d.fail(d.spec, "spec.resource is missing: name the group, version and resource of the objects")
 	}
 	var out []schema.GroupVersionResource
 	for _, res := range all {
@@ -66,20 +69,52 @@ func (d *decoder) resources(s spec) []schema.GroupVersionResource {
 				d.fail(res.Group.node, "%q is not an API group", gvr.Group)
 			}
 		}
-		d.checkName(res.Version, "version", versionName, "a version such as v1 or v1beta1")
-		d.checkName(res.Resource, "resource", resourceName, "a resource: the plural in lower case, such as deployments; not the kind, and without a subresource")
-		if slices.Contains(out, gvr) {
-			d.fail(res.Resource.node, "%s is given twice", ResourceName(gvr))
+		d.checkName(res, res.Version, "version", versionName, "a version such as v1 or v1beta1 (the group has a field of its own)")
+		d.checkName(res, res.Resource, "resource", resourceName, "a resource: the plural in lower case, such as deployments; not the kind, and without a subresource")
+		switch {
+		case slices.Contains(out, gvr):
+			d.fail(res.node, "%s is given twice", ResourceName(gvr))
+		case singular(gvr) && res.Resource.node != nil:
+			d.fail(res.Resource.node, "%q is not a resource of %s: the plural is meant%s", gvr.Resource, groupName(gvr.Group), didYouMean(gvr.Resource, []string{plural(gvr.Resource)}))
 		}
 		out = append(out, gvr)
 	}
 	return out
 }
 
-func (d *decoder) checkName(t text, field string, pattern *regexp.Regexp, want string) {
+// builtinGroups are the groups of Kubernetes itself. All their resources end
+// in s; those of a CRD may look like anything.
+var builtinGroups = []string{
+	"", "admissionregistration.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "apps", "autoscaling", "batch",
+	"certificates.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "flowcontrol.apiserver.k8s.io",
+	"networking.k8s.io", "node.k8s.io", "policy", "rbac.authorization.k8s.io", "resource.k8s.io", "scheduling.k8s.io", "storage.k8s.io",
+}
+
+// singular reports whether the singular is written where the plural is due,
+// which would otherwise wait for ever for a resource that nobody serves.
+func singular(gvr schema.GroupVersionResource) bool {
+	return resourceName.MatchString(gvr.Resource) && !strings.HasSuffix(gvr.Resource, "s") && slices.Contains(builtinGroups, gvr.Group)
+}
+
+// plural is that of Kubernetes' own kinds: policies, classes, pods.
+func plural(resource string) string {
+	if stem, ok := strings.CutSuffix(resource, "y"); ok {
+		return stem + "ies"
+	}
+	return resource + "s"
+}
+
+func groupName(group string) string {
+	if group == "" {
+		return "the core group"
+	}
+	return group
+}
+
+func (d *decoder) checkName(res resource, t text, field string, pattern *regexp.Regexp, want string) {
 	switch {
 	case t.node == nil:
-		d.fail(d.doc.Root, "%s is missing in spec.resource", field)
+		d.fail(res.node, "%s is missing: a resource is named by group, version and resource", field)
 	case !pattern.MatchString(t.value):
 		d.fail(t.node, "%q is not %s", t.value, want)
 	}
@@ -99,7 +134,7 @@ func (d *decoder) mode(t *text) Mode {
 func (d *decoder) declare(name string, env *expression.Env, t expression.Type) *expression.Env {
 	next, err := env.Declare(name, t)
 	if err != nil {
-		d.fail(d.doc.Root, "%v", err)
+		d.fail(d.spec, "%v", err)
 		return env
 	}
 	return next
@@ -110,7 +145,7 @@ func (d *decoder) variables(env *expression.Env, vars []variable) (*expression.E
 	var out []compiledVariable
 	for _, v := range vars {
 		if v.Name.node == nil || v.Expression.node == nil {
-			d.fail(d.doc.Root, "a variable needs a name and an expression")
+			d.fail(v.node, "a variable needs a name and an expression")
 			continue
 		}
 		switch {
@@ -127,6 +162,7 @@ func (d *decoder) variables(env *expression.Env, vars []variable) (*expression.E
 			out = append(out, compiledVariable{v.Name.value, p})
 		}
 		env = d.declare(variablePrefix+v.Name.value, env, t)
+		d.vars = append(d.vars, v.Name.value)
 	}
 	return env, out
 }
@@ -137,11 +173,29 @@ func (d *decoder) expression(env *expression.Env, t text) *expression.Program {
 		return nil
 	}
 	p, issues := env.Compile(t.value)
-	for _, issue := range issues {
-		d.failIn(t, issue.Offset, "%s", issue.Msg)
-	}
+	d.failIssues(t, 0, t.value, issues)
 	return p
 }
+
+// failIssues reports what is wrong with the CEL that stands at an offset of a
+// string. It knows what the language does not: which names a rule has.
+func (d *decoder) failIssues(t text, offset int, source string, issues []*expression.Issue) {
+	for _, issue := range issues {
+		msg := issue.Msg
+		rest := source[min(issue.Offset, len(source)):]
+		name := identifier.FindString(strings.TrimPrefix(rest, variablePrefix))
+		switch {
+		case strings.HasPrefix(rest, variablePrefix) && name != "" && !slices.Contains(d.vars, name):
+			msg = fmt.Sprintf("no variable %q is declared before this%s", name, didYouMean(name, d.vars))
+		case slices.Contains(laterNames, name) && !strings.HasPrefix(rest, variablePrefix):
+			msg = fmt.Sprintf("%s is part of the format, but this version of rectifier does not support it yet", name)
+		}
+		d.failIn(t, offset+issue.Offset, "%s", msg)
+	}
+}
+
+// laterNames are names of the format that no expression can read yet.
+var laterNames = []string{"now", "lookups", "namespaceObject"}
 
 func (d *decoder) condition(env *expression.Env, t *text) *expression.Program {
 	if t == nil {
@@ -159,11 +213,11 @@ func (d *decoder) patches(env *expression.Env, s spec, resources []schema.GroupV
 	all := s.Patches
 	switch {
 	case s.Patch != nil && s.Patches != nil:
-		d.fail(d.doc.Root, "both patch and patches are given: use one of them")
+		d.fail(d.spec, "both patch and patches are given: use one of them")
 	case s.Patch != nil:
 		all = []patchSpec{*s.Patch}
 	case len(s.Patches) == 0:
-		d.fail(d.doc.Root, "spec.patch is missing: say what is to be changed")
+		d.fail(d.spec, "spec.patch is missing: say what is to be changed")
 	}
 	out := make([]patchTemplate, 0, len(all))
 	for _, p := range all {

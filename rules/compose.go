@@ -45,9 +45,15 @@ func (r *Request) Operations(object map[string]any) []patch.Op {
 	return r.ops
 }
 
+// composeError says that changes of these rules cannot go out as one request.
+type composeError struct {
+	rules []*Rule
+	err   error
+}
+
 // compose makes of all changes one request per subresource, in the order in
 // which they are sent. What is as it was in the end is not sent.
-func compose(object map[string]any, c chain) ([]Request, error) {
+func compose(object map[string]any, c chain) ([]Request, *composeError) {
 	var out []Request
 	for _, subresource := range []string{mainResource, status, scale} {
 		changes := slices.DeleteFunc(slices.Clone(c.changes), func(c ruleChange) bool { return c.subresource != subresource })
@@ -68,7 +74,7 @@ func compose(object map[string]any, c chain) ([]Request, error) {
 			needed = r.composeMerge(object, changes)
 		}
 		if err != nil {
-			return nil, err
+			return nil, &composeError{r.Rules, err}
 		}
 		if needed {
 			out = append(out, r)
@@ -110,5 +116,9 @@ func (r *Request) composeOps(object map[string]any, changes []ruleChange) (bool,
 // serves to verify the answer to a request for scale, which always is a merge
 // patch; it says nothing (false) about a JSON patch.
 func (r *Request) HeldBy(doc map[string]any) bool {
+	if r.Subresource == scale {
+		// A Scale leaves out what is 0.
+		doc = patch.ApplyMerge(scaleMerge(int64(0)), doc)
+	}
 	return r.merge != nil && len(patch.Shrink(doc, r.merge)) == 0
 }

@@ -16,7 +16,9 @@ import (
 // document instead of stopping at the first.
 type decoder struct {
 	doc      *yamldoc.Document
+	spec     *yaml.Node // the key, where what is missing in it is reported
 	rule     string
+	vars     []string // the variables that are declared so far
 	problems []*Problem
 }
 
@@ -53,6 +55,9 @@ func (d *decoder) decode(n *yaml.Node, v reflect.Value, path string) {
 		v.Set(reflect.ValueOf(raw{n}))
 		return
 	case textType:
+		if isNull(n) {
+			break
+		}
 		if d.wantString(n, path) {
 			v.Set(reflect.ValueOf(text{n.Value, n}))
 		}
@@ -132,8 +137,8 @@ func (d *decoder) decodeStruct(n *yaml.Node, v reflect.Value, path string) {
 		d.fail(n, "%s must be a mapping, not %s", orWhole(path), describe(n))
 		return
 	}
-	if p, ok := v.Addr().Interface().(*patchSpec); ok {
-		p.node = n
+	if p, ok := v.Addr().Interface().(interface{ locate(*yaml.Node) }); ok {
+		p.locate(n)
 	}
 	fields, names := fieldsOf(v.Type())
 	for _, p := range pairs(n) {

@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -88,9 +89,10 @@ func (e *NotConvergingError) Error() string {
 	return fmt.Sprintf("the rules %s do not converge: each would change again what the others leave", strings.Join(e.Rules, ", "))
 }
 
-// maxPasses is how often the rules are run on their own result before those
-// that still change it are called not converging.
-const maxPasses = 4
+// How often the rules are run on their own result before those that still
+// change it are called not converging: once for each rule, since each may wait
+// for one that comes after it, within bounds.
+const minPasses, maxPasses = 4, 20
 
 // Evaluate runs rules on an object, each seeing what those before it changed.
 // The rules must be in the order of a Set and name in.Resource.
@@ -105,11 +107,15 @@ func Evaluate(rules []*Rule, in Input) Result {
 		return Result{Verdicts: first.verdicts, Object: in.Object}
 	}
 	if culprits := notConverging(rules, in, first); culprits != nil {
-		return evaluateWithout(rules, in, culprits)
+		return evaluateWithout(rules, in, blame(rules, in, culprits))
 	}
-	requests, err := compose(in.Object, first)
-	if err != nil {
-		return Result{Verdicts: first.failed(err), Object: in.Object}
+	requests, failed := compose(in.Object, first)
+	if failed != nil {
+		errs := map[*Rule]error{}
+		for _, r := range failed.rules {
+			errs[r] = &EvaluationError{"patch", failed.err}
+		}
+		return evaluateWithout(rules, in, errs)
 	}
 	return Result{Verdicts: first.verdicts, Object: first.object, Requests: requests}
 }
@@ -118,7 +124,7 @@ func Evaluate(rules []*Rule, in Input) Result {
 // returns those that do not come to rest, nil if all do.
 func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
 	last := first
-	for range maxPasses {
+	for range min(max(minPasses, len(rules)), maxPasses) {
 		in.Object = last.object
 		next := runChain(rules, in)
 		if len(next.changes) == 0 {
@@ -133,16 +139,14 @@ func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
 	return culprits
 }
 
-// evaluateWithout evaluates the rules that do come to rest, and says of the
-// others with which rules they do not.
-func evaluateWithout(rules []*Rule, in Input, culprits map[*Rule]bool) Result {
-	var rest []*Rule
+// blame says of each rule that does not come to rest with which others it does
+// not.
+func blame(rules []*Rule, in Input, culprits map[*Rule]bool) map[*Rule]error {
 	together := &NotConvergingError{}
-	errs := map[*Rule]*NotConvergingError{}
+	errs := map[*Rule]error{}
 	for _, r := range rules {
 		switch {
 		case !culprits[r]:
-			rest = append(rest, r)
 		case len(culprits) > 1 && convergesAlone(r, in):
 			together.Rules = append(together.Rules, r.Name)
 			errs[r] = together
@@ -150,6 +154,13 @@ func evaluateWithout(rules []*Rule, in Input, culprits map[*Rule]bool) Result {
 			errs[r] = &NotConvergingError{[]string{r.Name}}
 		}
 	}
+	return errs
+}
+
+// evaluateWithout leaves the rules out that have an error, so that none of
+// them holds back another.
+func evaluateWithout(rules []*Rule, in Input, errs map[*Rule]error) Result {
+	rest := slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return errs[r] != nil })
 	res := Evaluate(rest, in)
 	verdicts := make([]Verdict, 0, len(res.Verdicts)+len(errs))
 	others := res.Verdicts
@@ -181,16 +192,6 @@ type chain struct {
 type ruleChange struct {
 	rule *Rule
 	*change
-}
-
-// failed turns the verdicts of rules that changed something into errors.
-func (c chain) failed(err error) []Verdict {
-	for i, v := range c.verdicts {
-		if v.Outcome == Patch {
-			c.verdicts[i] = Verdict{Rule: v.Rule, Outcome: Error, Err: &EvaluationError{"patch", err}}
-		}
-	}
-	return c.verdicts
 }
 
 func runChain(rules []*Rule, in Input) chain {
@@ -251,7 +252,8 @@ func (r *Rule) evaluate(in Input, working map[string]any, namespace, name string
 			s.object = after
 		}
 	}
-	if changes == nil {
+	// Patches that undo one another are no change either.
+	if changes == nil || patch.Equal(working, s.object) {
 		v.Outcome = Pass
 		if v.Reason == "" {
 			v.Reason = "the object already is as the patch wants it"

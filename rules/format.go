@@ -25,6 +25,12 @@ type text struct {
 // raw is a part of the file that is read by its own compiler: patches.
 type raw struct{ node *yaml.Node }
 
+// place is embedded where what is missing has to be reported: the mapping
+// itself. It is nil in a struct that the file does not hold.
+type place struct{ node *yaml.Node }
+
+func (p *place) locate(n *yaml.Node) { p.node = n }
+
 type document struct {
 	APIVersion text     `json:"apiVersion"`
 	Kind       text     `json:"kind"`
@@ -55,6 +61,7 @@ type spec struct {
 }
 
 type resource struct {
+	place
 	Group    *text `json:"group"`
 	Version  text  `json:"version"`
 	Resource text  `json:"resource"`
@@ -78,17 +85,18 @@ type selector struct {
 }
 
 type variable struct {
+	place
 	Name       text `json:"name"`
 	Expression text `json:"expression"`
 }
 
 type patchSpec struct {
+	place
 	Subresource        *text `json:"subresource"`
 	Merge              *raw  `json:"merge"`
 	JSON               *raw  `json:"json"`
 	ApplyConfiguration *raw  `json:"applyConfiguration" later:"true"`
 	Strategic          *raw  `json:"strategic"`
-	node               *yaml.Node
 }
 
 type eventSpec struct {

@@ -58,6 +58,11 @@ type namesake struct {
 }
 
 func (l *loader) file(s Source) {
+	if len(s.Data) > MaxFileBytes { // and then it was not read to its end
+		l.problems = append(l.problems, &Problem{Pos: yamldoc.Position{File: s.Name, Line: 1, Column: 1},
+			Msg: fmt.Sprintf("the file is larger than %d bytes (1 MiB)", MaxFileBytes)})
+		return
+	}
 	docs, err := yamldoc.Parse(s.Name, s.Data, yamldoc.Limits{MaxBytes: MaxFileBytes, MaxDepth: maxDepth})
 	if err != nil {
 		l.problems = append(l.problems, unreadable(s, err))
@@ -78,7 +83,7 @@ func unreadable(s Source, err error) *Problem {
 	lines := strings.Split(string(s.Data), "\n")
 	if n := p.Pos.Line; n >= 1 && n <= len(lines) {
 		p.Line = strings.TrimSuffix(lines[n-1], "\r")
-		if strings.Contains(p.Line, "${") {
+		if at != nil && at.Err != nil && strings.Contains(p.Line, "${") {
 			p.Msg += ": a template with `: `, ` #`, quotes or braces must be quoted or stand in a |- block"
 		}
 	}
@@ -101,34 +106,48 @@ func (l *loader) document(doc *yamldoc.Document, n *yaml.Node, listed bool) {
 		l.rule(d, n)
 	case version != nil && kind != nil && version.Value == APIVersion && kind.Value == "RuleTest":
 		// Tests stand beside the rules that they test.
-	case kind != nil && strings.HasSuffix(kind.Value, "List"):
-		l.list(doc, n, listed)
-	case listed && version != nil && kind != nil && !strings.HasPrefix(version.Value, "rectifier.dev/"):
+	case version != nil && kind != nil && isList(version.Value, kind.Value):
+		l.list(d, n, listed)
+	case listed && version != nil && kind != nil && !strings.HasPrefix(version.Value, "rectifier.dev/") && kind.Value != Kind:
 		// Manifests, kustomizations and the like beside rules in a folder.
 	default:
-		d.fail(n, "not a rule: apiVersion must be %s and kind %s%s", APIVersion, Kind, found(version, kind))
+		d.fail(n, "not a rule: a rule has apiVersion %s and kind %s, this has %s and %s", APIVersion, Kind, found(version), found(kind))
 	}
 }
 
-func found(version, kind *yaml.Node) string {
-	if version == nil || kind == nil {
-		return ", and both must be given"
+func found(n *yaml.Node) string {
+	switch {
+	case n == nil:
+		return "none"
+	case n.Kind != yaml.ScalarNode:
+		return describe(n)
 	}
-	return fmt.Sprintf(", not %s and %s", version.Value, kind.Value)
+	return n.Value
 }
 
-func (l *loader) list(doc *yamldoc.Document, n *yaml.Node, listed bool) {
+// isList reports whether a document wraps others: what `kubectl get -o yaml`
+// prints, or a list of rules.
+func isList(version, kind string) bool {
+	return version == "v1" && kind == "List" || version == APIVersion && kind == Kind+"List"
+}
+
+func (l *loader) list(d *decoder, n *yaml.Node, listed bool) {
 	_, items := field(n, "items")
-	if items == nil || items.Kind != yaml.SequenceNode {
+	if items == nil || isNull(items) {
+		return
+	}
+	if items.Kind != yaml.SequenceNode {
+		d.fail(items, "items must be a list, not %s", describe(items))
 		return
 	}
 	for _, item := range items.Content {
-		l.document(doc, item, listed)
+		l.document(d.doc, item, listed)
 	}
 }
 
 func (l *loader) rule(d *decoder, n *yaml.Node) {
 	var doc document
+	d.spec, _ = field(n, "spec")
 	if _, meta := field(n, "metadata"); meta != nil && meta.Kind == yaml.MappingNode {
 		if _, name := field(meta, "name"); name != nil {
 			d.rule = name.Value // so that all problems are named
@@ -142,6 +161,9 @@ func (l *loader) rule(d *decoder, n *yaml.Node) {
 		d.fail(n, "metadata.name is missing")
 	case name.node != nil && len(validation.IsDNS1123Label(name.value)) > 0:
 		d.fail(name.node, "%q is not a rule name: lower-case letters, digits and -, at most 63 characters", name.value)
+	}
+	if d.spec == nil {
+		d.fail(n, "spec is missing")
 	}
 	if name.node == nil {
 		return

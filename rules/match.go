@@ -1,14 +1,20 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // matcher is a compiled match block. All parts that are given must hold; the
@@ -103,7 +109,9 @@ func (f fieldRequirement) holds(object map[string]any) bool {
 	switch v := v.(type) {
 	case string:
 		s = v
-	case bool, int64, float64:
+	case float64:
+		s = strconv.FormatFloat(v, 'f', -1, 64) // never 1e+06
+	case bool, int64:
 		s = fmt.Sprint(v)
 	}
 	return (s == f.value) == f.equal
@@ -138,12 +146,41 @@ func (d *decoder) labelSelector(s *selector) labels.Selector {
 	if s == nil {
 		return nil
 	}
+	mark := len(d.problems)
+	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		one := metav1.LabelSelector{MatchLabels: map[string]string{key: s.MatchLabels[key]}}
+		d.checkSelector(nodeAt(s.node, []string{"matchLabels", key}), one)
+	}
+	for i, e := range s.MatchExpressions {
+		at := nodeAt(s.node, []string{"matchExpressions", strconv.Itoa(i)})
+		if !slices.Contains(selectorOperators, string(e.Operator)) {
+			d.fail(nodeAt(at, []string{"operator"}), "the operator of a label selector is one of %s, not %q%s",
+				strings.Join(selectorOperators, ", "), e.Operator, didYouMean(string(e.Operator), selectorOperators))
+			continue
+		}
+		d.checkSelector(at, metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{e}})
+	}
 	sel, err := metav1.LabelSelectorAsSelector(&s.LabelSelector)
-	if err != nil {
+	if err != nil && d.ok(mark) {
 		d.fail(s.node, "bad label selector: %v", err)
+	}
+	if err != nil {
 		return labels.Nothing() // never "match all"
 	}
 	return sel
+}
+
+var selectorOperators = []string{
+	string(metav1.LabelSelectorOpIn), string(metav1.LabelSelectorOpNotIn),
+	string(metav1.LabelSelectorOpExists), string(metav1.LabelSelectorOpDoesNotExist),
+}
+
+// checkSelector reports what is wrong with one part of a label selector, where
+// it stands.
+func (d *decoder) checkSelector(at *yaml.Node, part metav1.LabelSelector) {
+	if _, err := metav1.LabelSelectorAsSelector(&part); err != nil {
+		d.fail(at, "bad label selector: %v", err)
+	}
 }
 
 func (d *decoder) fieldSelector(t *text) []fieldRequirement {
@@ -151,18 +188,26 @@ func (d *decoder) fieldSelector(t *text) []fieldRequirement {
 		return nil
 	}
 	sel, err := fields.ParseSelector(t.value)
+	if err == nil && sel.Empty() {
+		err = errors.New("it is empty")
+	}
 	if err != nil {
 		d.fail(t.node, "bad field selector: %v", err)
 		return nil
 	}
 	var out []fieldRequirement
 	for _, r := range sel.Requirements() {
-		if r.Field == "" {
-			d.fail(t.node, "bad field selector: a path is missing in %q", t.value)
+		path := strings.Split(r.Field, ".")
+		switch {
+		case slices.Contains(path, ""):
+			d.fail(t.node, "bad field selector: %q is not a path such as metadata.name", r.Field)
+			continue
+		case strings.Contains(r.Field, "/"):
+			d.fail(t.node, "bad field selector: %q: a key with dots cannot be part of a path; use labelSelector or the condition", r.Field)
 			continue
 		}
 		out = append(out, fieldRequirement{
-			path:  strings.Split(r.Field, "."),
+			path:  path,
 			value: r.Value,
 			equal: r.Operator != selection.NotEquals,
 		})

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -53,8 +54,8 @@ func (d *decoder) patch(env *expression.Env, p patchSpec, resources []schema.Gro
 
 func (d *decoder) mergeTemplate(env *expression.Env, n *yaml.Node, p patchTemplate) template {
 	n = resolve(n)
-	if n.Kind != yaml.MappingNode && !holdsTemplate(n) {
-		d.fail(n, "merge must be a mapping, not %s", describe(n))
+	if n.Kind != yaml.MappingNode && !computed(n) {
+		d.fail(n, "merge must be a mapping, or one ${…} that gives one, not %s", describe(n))
 		return nil
 	}
 	t := templates{decoder: d, env: env, textAt: p.textAt}
@@ -89,8 +90,9 @@ func (d *decoder) jsonTemplate(env *expression.Env, n *yaml.Node, p patchTemplat
 	n = resolve(n)
 	t := templates{decoder: d, env: env}
 	if n.Kind != yaml.SequenceNode {
-		if !holdsTemplate(n) {
-			d.fail(n, "json must be a list of operations, not %s", describe(n))
+		if !computed(n) {
+			d.fail(n, "json must be a list of operations, or one ${…} that gives one, not %s", describe(n))
+			return nil
 		}
 		return t.compile(n, nil)
 	}
@@ -105,7 +107,11 @@ func (d *decoder) jsonTemplate(env *expression.Env, n *yaml.Node, p patchTemplat
 // evaluation is checked here, by the same code that checks it afterwards.
 func (d *decoder) operation(t *templates, n *yaml.Node, p patchTemplate) template {
 	if n.Kind != yaml.MappingNode {
-		return t.compile(n, nil) // a whole operation may be computed
+		if !computed(n) {
+			d.fail(n, "an operation must be a mapping with op and path, or one ${…} that gives one, not %s", describe(n))
+			return constant{}
+		}
+		return t.compile(n, nil)
 	}
 	known := map[string]any{}
 	var target patch.Pointer
@@ -129,37 +135,46 @@ func (d *decoder) operation(t *templates, n *yaml.Node, p patchTemplate) templat
 	if err == nil {
 		err = checkOps(ops, p.subresource)
 	}
+	if err == nil {
+		if bad := patch.CheckIndexes(target); bad != nil {
+			err = &patch.OpError{Member: "path", Err: bad}
+		}
+	}
 	if err != nil {
 		d.failOperation(n, err)
 		return constant{}
 	}
-	if right, wrong := patch.SuspectRawSlash(target); wrong {
-		_, path := field(n, "path")
-		d.fail(path, "a / in a label's or annotation's key is written ~1: %s", right)
-		return constant{}
-	}
-	value := templates{decoder: d, env: t.env, textAt: func(path []string) bool {
-		return len(path) > 0 && path[0] == "value" && target != nil && p.textAt(append(append([]string(nil), target...), path[1:]...))
+	value := templates{decoder: d, env: t.env, nullIsValue: true, textAt: func(path []string) bool {
+		return known["op"] != "test" && len(path) > 0 && path[0] == "value" && target != nil && p.textAt(append(append([]string(nil), target...), path[1:]...))
 	}}
 	return value.compile(n, nil)
 }
 
 func (d *decoder) failOperation(n *yaml.Node, err error) {
-	at, offset := n, 0
+	at := n
 	var op *patch.OpError
 	if errors.As(err, &op) {
 		if _, member := field(n, op.Member); member != nil {
 			at = member
 		}
-		err = op.Err
-	} else if _, path := field(n, "path"); path != nil {
-		at = path
+		err = fmt.Errorf("%s: %w", op.Member, op.Err)
 	}
 	var pointer *patch.PointerError
 	if errors.As(err, &pointer) {
-		offset = pointer.Offset
+		d.failIn(text{at.Value, at}, pointer.Offset, "bad JSON pointer: %s", pointer.Msg)
+		return
 	}
-	d.failIn(text{at.Value, at}, offset, "%v", err)
+	d.fail(at, "%v", err)
+}
+
+// computed reports whether a node is one ${…} and nothing else.
+func computed(n *yaml.Node) bool {
+	if n.Kind != yaml.ScalarNode || !holdsTemplate(n) {
+		return false
+	}
+	segments, err := split(n.Value)
+	_, only := onlyExpression(segments)
+	return only || err != nil // what is broken is reported where it is compiled
 }
 
 func field(n *yaml.Node, name string) (key, value *yaml.Node) {

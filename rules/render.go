@@ -80,7 +80,7 @@ func (p *patchTemplate) evalMerge(names expression.Resolver) (map[string]any, er
 	if err := checkMerge(m, p.subresource); err != nil {
 		return nil, err
 	}
-	return m, p.checkText(m, nil)
+	return m, p.checkText(m, nil, false)
 }
 
 func (p *patchTemplate) evalOps(names expression.Resolver) ([]patch.Op, error) {
@@ -100,7 +100,7 @@ func (p *patchTemplate) evalOps(names expression.Resolver) ([]patch.Op, error) {
 	}
 	for _, op := range ops {
 		if op.Op != "test" {
-			if err := p.checkText(op.Value, op.Path); err != nil {
+			if err := p.checkText(op.Value, op.Path, op.HasValue); err != nil {
 				return nil, err
 			}
 		}
@@ -109,18 +109,19 @@ func (p *patchTemplate) evalOps(names expression.Resolver) ([]patch.Op, error) {
 }
 
 // checkText refuses numbers, bools and the like where only strings may stand,
-// in values that were computed as a whole. A null deletes in a merge patch.
-func (p *patchTemplate) checkText(v any, path []string) error {
+// in values that were computed as a whole. A null deletes in a merge patch; in
+// a JSON patch it is a value.
+func (p *patchTemplate) checkText(v any, path []string, nullIsValue bool) error {
 	if m, ok := v.(map[string]any); ok {
 		for k, v := range m {
-			if err := p.checkText(v, extend(path, k)); err != nil {
+			if err := p.checkText(v, extend(path, k), nullIsValue); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if _, ok := v.(string); !ok && v != nil && p.textAt(path) {
-		return fmt.Errorf("%s must be a string, but the expression gives %s: use string()", strings.Join(path, "."), kindOf(v))
+	if _, ok := v.(string); !ok && (v != nil || nullIsValue) && p.textAt(path) {
+		return errors.New(notText(strings.Join(path, "."), kindOf(v)))
 	}
 	return nil
 }
@@ -235,21 +236,28 @@ func checkMerge(m map[string]any, subresource string) error {
 }
 
 func checkOps(ops []patch.Op, subresource string) error {
-	for _, op := range ops {
-		if op.Op == "test" {
-			continue // reads only
+	for i, op := range ops {
+		if err := checkPointer(op.Path, subresource, op.Op != "test"); err != nil {
+			return &patch.OpError{Index: i, Member: "path", Err: err}
 		}
-		targets := []patch.Pointer{op.Path}
-		if op.Op == "move" {
-			targets = append(targets, op.From)
+		if op.From == nil {
+			continue
 		}
-		for _, target := range targets {
-			if err := checkTarget(target, subresource); err != nil {
-				return err
-			}
+		if err := checkPointer(op.From, subresource, op.Op == "move"); err != nil {
+			return &patch.OpError{Index: i, Member: "from", Err: err}
 		}
 	}
 	return nil
+}
+
+func checkPointer(p patch.Pointer, subresource string, writes bool) error {
+	if right, wrong := patch.SuspectRawSlash(p); wrong {
+		return fmt.Errorf("a / in a label's or annotation's key is written ~1: %s", right)
+	}
+	if !writes {
+		return nil
+	}
+	return checkTarget(p, subresource)
 }
 
 func checkTarget(target patch.Pointer, subresource string) error {

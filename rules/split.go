@@ -73,7 +73,7 @@ func closing(s string, open int) (int, error) {
 		case c == '"' || c == '\'':
 			end, ok := skipString(s, i)
 			if !ok {
-				return 0, &splitError{i, fmt.Sprintf("the string that begins with %c inside ${…} is not closed", c)}
+				return 0, &splitError{i, fmt.Sprintf("the string that begins with %c inside ${…} is not closed: %s", c, cutOff)}
 			}
 			i = end
 		case hasPrefixAt(s, i, "//"):
@@ -84,8 +84,11 @@ func closing(s string, open int) (int, error) {
 			i++
 		}
 	}
-	return 0, &splitError{open, "${ is not closed by }: if the value holds `: `, ` #`, quotes or braces, YAML may have cut it off; quote it or use a |- block"}
+	return 0, &splitError{open, "${ is not closed by }: " + cutOff}
 }
+
+// cutOff explains the usual reason for half a template.
+const cutOff = "if the value holds `: `, ` #`, quotes or braces, YAML may have cut it off; quote it or use a |- block"
 
 // skipString returns the offset behind a CEL string literal that begins at i:
 // '…', "…", or with three quotes, raw (r'…') or not.

@@ -44,9 +44,18 @@ func (w whole) eval(names expression.Resolver) (any, error) {
 		return nil, err
 	}
 	if _, ok := val.(string); w.isText && !ok {
-		return nil, fmt.Errorf("%s must be a string, but the expression gives %s: use string()", w.at, kindOf(val))
+		return nil, errors.New(notText(w.at, kindOf(val)))
 	}
 	return val, nil
+}
+
+// notText says that a place of which only strings are known got something else.
+func notText(at, kind string) string {
+	advice := "use string()"
+	if kind == "null" {
+		advice = "use optional.none() to leave it out"
+	}
+	return fmt.Sprintf("%s must be a string, but the expression gives %s: %s", at, kind, advice)
 }
 
 // mixed is text with expressions inside: always a string.
@@ -141,6 +150,8 @@ type templates struct {
 	env *expression.Env
 	// textAt reports whether the value at a path must be a string. Nil: nowhere.
 	textAt func(path []string) bool
+	// nullIsValue says that a null is written, not a key removed.
+	nullIsValue bool
 }
 
 // compile turns a node into a template; problems are collected in the decoder
@@ -189,8 +200,22 @@ func (t *templates) constant(n *yaml.Node, path []string) template {
 		t.failValue(n, err)
 		return constant{}
 	}
+	t.checkKeys(n)
 	t.checkText(n, path)
 	return constant{v}
+}
+
+// checkKeys refuses keys that YAML does not read as strings: y would become
+// "true", and what is meant is known to the author only.
+func (t *templates) checkKeys(n *yaml.Node) {
+	for _, item := range resolve(n).Content {
+		t.checkKeys(item)
+	}
+	if n.Kind == yaml.MappingNode {
+		for _, p := range pairs(n) {
+			t.wantString(p.key, "the key")
+		}
+	}
 }
 
 func (t *templates) checkText(n *yaml.Node, path []string) {
@@ -198,12 +223,14 @@ func (t *templates) checkText(n *yaml.Node, path []string) {
 	case t.textAt == nil:
 	case n.Kind == yaml.MappingNode:
 		for _, p := range pairs(n) {
-			t.checkText(p.value, extend(path, p.key.Value))
+			t.checkText(resolve(p.value), extend(path, p.key.Value))
 		}
 	case n.Kind == yaml.SequenceNode:
 		for i, item := range n.Content {
 			t.checkText(resolve(item), extend(path, strconv.Itoa(i)))
 		}
+	case t.textAt(path) && isNull(n) && t.nullIsValue:
+		t.fail(n, "%s must be a string, not null", strings.Join(path, "."))
 	case t.textAt(path) && !yamldoc.IsString(n) && !isNull(n):
 		t.fail(n, "%s must be a string, but YAML reads %s as %s: quote it", strings.Join(path, "."), n.Value, describe(n))
 	}
@@ -225,7 +252,7 @@ func (t *templates) scalar(s text, path []string) template {
 		if t.textAt != nil && t.textAt(path) {
 			w.isText = true
 			if r := program.Result(); r.NeverString() {
-				t.failIn(s, only.offset, "%s must be a string, but the expression gives %s: use string()", w.at, r)
+				t.failIn(s, only.offset, "%s", notText(w.at, strings.TrimSuffix(r.String(), "_type")))
 			}
 		}
 		return w
@@ -259,9 +286,7 @@ func (t *templates) mixed(s text, segments []segment) template {
 // program compiles one expression of a string; nil after a problem.
 func (t *templates) program(s text, seg segment) *expression.Program {
 	p, issues := t.env.Compile(seg.text)
-	for _, issue := range issues {
-		t.failIn(s, seg.offset+issue.Offset, "%s", issue.Msg)
-	}
+	t.failIssues(s, seg.offset, seg.text, issues)
 	return p
 }
 
