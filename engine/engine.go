@@ -103,7 +103,7 @@ func New(opts Options) (*Engine, error) {
 		return nil, fmt.Errorf("prepare the client for events: %w", err)
 	}
 	e.access = accessReviewer{client.AuthorizationV1().SelfSubjectAccessReviews()}
-	e.recorder = newRecorder(client.EventsV1())
+	e.recorder = newRecorder(client.EventsV1(), opts.DryRun)
 	return e, nil
 }
 

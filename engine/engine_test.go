@@ -52,6 +52,18 @@ func TestOneRequestPerFix(t *testing.T) {
 	f.wantEvent("web-0", "Normal ReplicasAdjusted: adjust replicas from 3 to 5")
 }
 
+// Zero is a replica count like any other, although the API leaves it out.
+func TestScaleToZero(t *testing.T) {
+	f := newFixture(t)
+	f.create(deployments, deploymentYAML, "web", "0", 3)
+	f.start(expectedReplicas(t))
+	f.wantEvent("web", "adjust replicas from 3 to 0")
+	f.settle("deployments")
+	if got := f.eventsOn("web"); len(got) != 1 {
+		t.Errorf("events: %q; want the fix only", got)
+	}
+}
+
 // The outage: somebody sets replicas between 3 and 5 every 50 ms, and eight
 // workers put it right. No write is made blindly, and peace returns.
 func TestAWriterThatKeepsFighting(t *testing.T) {

@@ -39,11 +39,12 @@ type recorder struct {
 	recorder    events.EventRecorder
 	sink        *countingSink
 	sent        atomic.Int64
+	silent      bool // write nothing: a dry run
 }
 
-func newRecorder(client eventsclient.EventsV1Interface) *recorder {
+func newRecorder(client eventsclient.EventsV1Interface, silent bool) *recorder {
 	sink := &countingSink{EventSink: &events.EventSinkImpl{Interface: client}}
-	r := &recorder{broadcaster: events.NewBroadcaster(sink), sink: sink}
+	r := &recorder{broadcaster: events.NewBroadcaster(sink), sink: sink, silent: silent}
 	r.recorder = r.broadcaster.NewRecorder(runtime.NewScheme(), reportingController)
 	return r
 }
@@ -59,6 +60,9 @@ func (r *recorder) event(object *unstructured.Unstructured, rule *rules.Rule, ev
 		APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
 		Namespace: object.GetNamespace(), Name: object.GetName(),
 		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+	}
+	if r.silent {
+		return
 	}
 	r.sent.Add(1)
 	r.recorder.Eventf(about, nil, eventType, reason, rule.Name, "%s", truncate(message))

@@ -116,5 +116,9 @@ func (r *Request) composeOps(object map[string]any, changes []ruleChange) (bool,
 // serves to verify the answer to a request for scale, which always is a merge
 // patch; it says nothing (false) about a JSON patch.
 func (r *Request) HeldBy(doc map[string]any) bool {
+	if r.Subresource == scale {
+		// A Scale leaves out what is 0.
+		doc = patch.ApplyMerge(scaleMerge(int64(0)), doc)
+	}
 	return r.merge != nil && len(patch.Shrink(doc, r.merge)) == 0
 }

@@ -20,16 +20,17 @@ func (e *NotConvergingError) Error() string {
 	return fmt.Sprintf("the rules %s do not converge: each would change again what the others leave", strings.Join(e.Rules, ", "))
 }
 
-// maxPasses is how often the rules are run on their own result before those
-// that still change it are called not converging.
-const maxPasses = 4
+// How often the rules are run on their own result before those that still
+// change it are called not converging: once for each rule, since each may wait
+// for one that comes after it, within bounds.
+const minPasses, maxPasses = 4, 20
 
 // notConverging runs the rules on their own result until nothing changes; it
 // returns those that do not come to rest, nil if all do.
 func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
 	last := first
 	in.Now = in.Now.Add(time.Second) // what depends on the very moment does not come to rest
-	for range maxPasses {
+	for range min(max(minPasses, len(rules)), maxPasses) {
 		in.Object = last.object
 		next := runChain(rules, in)
 		if len(next.changes) == 0 {

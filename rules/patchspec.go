@@ -162,7 +162,7 @@ func (d *decoder) operation(t *templates, n *yaml.Node, p patchTemplate) templat
 		return constant{}
 	}
 	value := templates{decoder: d, env: t.env, nullIsValue: true, textAt: func(path []string) bool {
-		return len(path) > 0 && path[0] == "value" && target != nil && p.textAt(append(append([]string(nil), target...), path[1:]...))
+		return known["op"] != "test" && len(path) > 0 && path[0] == "value" && target != nil && p.textAt(append(append([]string(nil), target...), path[1:]...))
 	}}
 	return value.compile(n, nil)
 }

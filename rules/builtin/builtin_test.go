@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -65,7 +66,7 @@ func TestExpectedReplicas(t *testing.T) {
 		if len(res.Verdicts) > 0 && res.Verdicts[0].Outcome == rules.Error {
 			got = nil
 			var evaluation *rules.EvaluationError
-			if !errors.As(res.Verdicts[0].Err, &evaluation) || len(res.Requests) > 0 {
+			if !errors.As(res.Verdicts[0].Err, &evaluation) || len(res.Requests) > 0 || !strings.Contains(evaluation.Error(), "example.io/expected-replicas is ") {
 				t.Errorf("%q: error %v with %d requests", tc.annotation, res.Verdicts[0].Err, len(res.Requests))
 			}
 		} else if len(res.Requests) > 0 {

@@ -1,0 +1,18 @@
+// Package doctest runs what the documentation shows. It has no code, only tests:
+//
+//   - the command lines in README.md, CONTRIBUTING.md and the examples' READMEs,
+//   - each example's rule on its before.yaml,
+//   - the table of flags, targets of make, and links between the documents.
+//
+// A ```console block holds commands after "$ " with the output that they must
+// have, standard error included; a block without output is only run. A ```sh
+// block holds commands without output. What stands in a comment before a block
+// directs the test:
+//
+//	<!-- cluster -->      not run: the flags and targets of make must exist
+//	<!-- file: PATH -->   the block is the content of a file for later commands
+//
+// Commands of one document run in one folder of their own, in which the
+// repository's folders are linked. `rectifier` and `go run ./cmd/rectifier` are
+// the binary, built once.
+package doctest
