@@ -19,8 +19,14 @@ const MaxNesting = 2
 // Type is the static type of an expression's result.
 type Type struct{ cel *cel.Type }
 
-// Dyn is the type of what is only known at run time, such as `object`.
-var Dyn = Type{cel.DynType}
+// The types that names are declared with.
+var (
+	Dyn       = Type{cel.DynType} // known at run time only, such as `object`
+	Bool      = Type{cel.BoolType}
+	Timestamp = Type{cel.TimestampType}              // a Resolver gives a time.Time
+	ListOfDyn = Type{cel.ListType(cel.DynType)}      // a Resolver gives a []any, such as the objects of a lookup
+	Object    = Type{cel.ObjectType(objectTypeName)} // what `Object{…}` makes
+)
 
 // String names the type as CEL writes it: int, string, list(dyn), dyn.
 func (t Type) String() string { return t.cel.String() }
@@ -68,7 +74,12 @@ func (i *Issue) Error() string { return i.Msg }
 // immutable and safe for concurrent use.
 type Env struct {
 	cel   *cel.Env
-	names []string
+	names []declaration
+}
+
+type declaration struct {
+	name string
+	t    Type
 }
 
 // NewEnv returns the language without any name.
@@ -81,7 +92,7 @@ func (e *Env) Declare(name string, t Type) (*Env, error) {
 	if err != nil {
 		return nil, fmt.Errorf("declare %q: %w", name, err)
 	}
-	return &Env{cel: env, names: append(slices.Clip(e.names), name)}, nil
+	return &Env{cel: env, names: append(slices.Clip(e.names), declaration{name, t})}, nil
 }
 
 // Compile parses, checks and plans an expression. All issues are returned, in
@@ -108,6 +119,8 @@ func (e *Env) Compile(source string) (*Program, []*Issue) {
 		program: program,
 		loops:   depth > 0,
 		reads:   e.read(checked.NativeRep()),
+		lists:   e.lists(),
+		ast:     checked.NativeRep(),
 		result:  Type{checked.OutputType()},
 	}, nil
 }
@@ -210,10 +223,27 @@ func nesting(e ast.Expr) int {
 func (e *Env) read(a *ast.AST) []string {
 	var names []string
 	for _, ref := range a.ReferenceMap() {
-		if slices.Contains(e.names, ref.Name) && !slices.Contains(names, ref.Name) {
-			names = append(names, ref.Name)
+		// A dot marks a name that a comprehension's variable would hide.
+		name := strings.TrimPrefix(ref.Name, ".")
+		if e.declares(name) && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
+	return names
+}
+
+func (e *Env) declares(name string) bool {
+	return slices.ContainsFunc(e.names, func(d declaration) bool { return d.name == name })
+}
+
+// lists returns the declared names whose values are lists of objects.
+func (e *Env) lists() []string {
+	var names []string
+	for _, d := range e.names {
+		if d.t == ListOfDyn {
+			names = append(names, d.name)
+		}
+	}
 	return names
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 )
@@ -38,7 +39,9 @@ type Program struct {
 	program cel.Program
 	loops   bool
 	reads   []string
+	lists   []string // the declared names that are lists of objects
 	result  Type
+	ast     *ast.AST // checked, for Analysis; nobody modifies it
 }
 
 // Result is the static type of what the program yields.
@@ -83,8 +86,11 @@ func (a activation) ResolveName(name string) (any, bool) {
 	if err != nil {
 		return types.WrapErr(err), true
 	}
-	if v, ok := v.(Value); ok {
+	switch v := v.(type) {
+	case Value:
 		return v.val, true
+	case time.Time:
+		return v.UTC(), true // as string() shall write it
 	}
 	return v, true
 }

@@ -96,6 +96,7 @@ func TestSemanticsOnUntypedObjects(t *testing.T) {
 		{name: "optional values drop their key", source: `{'a': 1, 'b': object.?b}`, object: obj(), want: map[string]any{"a": int64(1)}},
 		{name: "optional elements drop out", source: `[object.?b, object.?a]`, object: obj("a", "x"), want: []any{"x"}},
 		{name: "null stays null in a literal", source: `{'a': null, 'l': [{'m': {'k': null}}]}`, object: obj(), want: map[string]any{"a": nil, "l": []any{map[string]any{"m": map[string]any{"k": nil}}}}},
+		{name: "lists that are put together", source: `[dyn({'a': [{'b': 1}]})] + object.l + [dyn([{'c': 1.0}] + [])]`, object: obj("l", []any{map[string]any{"d": "x"}}), want: []any{map[string]any{"a": []any{map[string]any{"b": int64(1)}}}, map[string]any{"d": "x"}, []any{map[string]any{"c": int64(1)}}}},
 		{name: "a quantity is not a JSON value", source: `quantity("1")`, object: obj(), wantErr: "cannot be put into a patch"},
 		{name: "durations are text", source: `duration("90s")`, object: obj(), want: "90s"},
 	} {

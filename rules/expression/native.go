@@ -49,8 +49,14 @@ func (v Value) Text() (string, error) {
 // bool, int64, float64 or nil. Whole doubles become int64; timestamps,
 // durations and bytes (base64) become strings. Parts that were taken from the
 // object are shared with it: the result is read-only. An absent optional value
-// drops its key or element; at the top it is ErrAbsent.
-func (v Value) Native() (any, error) { return native(v.val) }
+// drops its key or element; at the top it is ErrAbsent. Objects and operations
+// of patches become maps of the fields that were set.
+func (v Value) Native() (any, error) {
+	if err := checkPatch(v.val); err != nil {
+		return nil, err
+	}
+	return native(v.val)
+}
 
 func native(v ref.Val) (any, error) {
 	v, err := unwrap(v)
@@ -77,6 +83,8 @@ func native(v ref.Val) (any, error) {
 		return base64.StdEncoding.EncodeToString(v), nil
 	case types.Timestamp, types.Duration:
 		return Value{v}.Text()
+	case *patchValue:
+		return nativeFields(v)
 	case traits.Mapper:
 		return nativeMap(v)
 	case traits.Lister:
@@ -109,9 +117,8 @@ func nativeMap(m traits.Mapper) (any, error) {
 }
 
 func nativeList(l traits.Lister) (any, error) {
-	if raw, ok := l.Value().([]any); ok {
-		return raw, nil // a part of the object
-	}
+	// Unlike maps, a []any is not only a part of the object: [a] + [b] is one
+	// too, and holds CEL's own values. Elements that are parts are shared.
 	n := int(l.Size().(types.Int))
 	out := make([]any, 0, n)
 	for i := range n {
