@@ -1,0 +1,90 @@
+package openapi
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// elementKey returns the identity of an element of an associative list: of equal keys are equal elements, and no others. In a
+// list of type map it is made of the values of the key fields, or their defaults; in a set, of the element itself.
+func elementKey(s *smd.Schema, t *smd.List, item any) (string, error) {
+	if len(t.Keys) == 0 {
+		return setKey(item)
+	}
+	m, ok := item.(map[string]any)
+	if !ok {
+		return "", errors.New("it is not a map")
+	}
+	key, found := make([]byte, 0, 64), false
+	for _, name := range t.Keys {
+		v, ok := m[name]
+		if !ok {
+			v = keyDefault(s, t, name)
+			ok = v != nil
+		}
+		if ok {
+			found = true
+			if key, ok = appendScalar(key, v); !ok {
+				return "", errors.New("its key " + name + " is not a scalar")
+			}
+		}
+		// An absent key is an identity of its own: claims with and without a shareID are different ones.
+		key = append(key, ';')
+	}
+	if !found {
+		return "", errors.New("it has none of the keys " + strings.Join(t.Keys, ", "))
+	}
+	return string(key), nil
+}
+
+func setKey(item any) (string, error) {
+	key, ok := appendScalar(nil, item)
+	if !ok || item == nil {
+		return "", errors.New("it is in a set and not a scalar")
+	}
+	return string(key), nil
+}
+
+func keyDefault(s *smd.Schema, t *smd.List, name string) any {
+	atom, ok := s.Resolve(t.ElementType)
+	if !ok || atom.Map == nil {
+		return nil
+	}
+	field, _ := atom.Map.FindField(name)
+	return field.Default
+}
+
+// appendScalar writes a scalar so that no two different ones, however they are strung together, give the same bytes. A whole
+// number is the same as int64 and as float64.
+func appendScalar(b []byte, v any) ([]byte, bool) {
+	switch v := v.(type) {
+	case nil:
+		return append(b, 'n'), true
+	case string:
+		b = strconv.AppendInt(append(b, 's'), int64(len(v)), 10)
+		return append(append(b, ':'), v...), true
+	case bool:
+		return strconv.AppendBool(b, v), true
+	case int64:
+		return strconv.AppendInt(append(b, 'i'), v, 10), true
+	case float64:
+		if i, ok := wholeNumber(v); ok {
+			return strconv.AppendInt(append(b, 'i'), i, 10), true
+		}
+		return strconv.AppendFloat(append(b, 'f'), v, 'g', -1, 64), true
+	}
+	return b, false
+}
+
+// wholeNumber returns f as an int64 if that is the same number. The bounds are checked first: Go leaves the conversion of a
+// float64 out of range to the CPU.
+func wholeNumber(f float64) (int64, bool) {
+	if f < math.MinInt64 || f >= -math.MinInt64 || f != math.Trunc(f) {
+		return 0, false
+	}
+	return int64(f), true
+}
