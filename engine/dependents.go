@@ -156,6 +156,7 @@ func (e *Engine) enqueueNamespace(old, obj *unstructured.Unstructured) {
 // stateChanged enqueues the objects of rules that wait for a resource which
 // they read beside their objects.
 func (e *Engine) stateChanged(s gvr.Status) {
+	e.schemas.soon()
 	for _, r := range e.rules.All() {
 		reads := s.Resource == namespaces && (r.NeedsNamespace || r.OptOut) ||
 			slices.ContainsFunc(r.Lookups, func(l *rules.Lookup) bool { return l.Resource == s.Resource })
@@ -163,9 +164,7 @@ func (e *Engine) stateChanged(s gvr.Status) {
 			continue
 		}
 		for _, resource := range r.Resources {
-			for _, name := range e.informers.Keys(resource) {
-				e.add(Key{Resource: resource.GroupResource(), Namespace: name.Namespace, Name: name.Name})
-			}
+			e.enqueueAll(resource)
 		}
 	}
 }

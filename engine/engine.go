@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -60,6 +61,7 @@ type Engine struct {
 	queue      workqueue.TypedRateLimitingInterface[Key]
 	objects    objectTable
 	dependents dependents
+	schemas    *schemaCache
 	recorder   *recorder
 	parked     parkedWrites
 	pending    *pending // with Once only
@@ -102,6 +104,7 @@ func New(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("prepare the client for events: %w", err)
 	}
+	e.schemas = newSchemaCache(openapi.ToClientWithContext(client.Discovery().OpenAPIV3()))
 	e.access = accessReviewer{client.AuthorizationV1().SelfSubjectAccessReviews()}
 	e.recorder = newRecorder(client.EventsV1(), opts.DryRun)
 	return e, nil
@@ -154,6 +157,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	informing := make(chan error, 1)
 	go func() { informing <- e.informers.Run(work) }()
+	var background sync.WaitGroup
+	background.Go(func() { e.readSchemas(work) })
 	for range e.opts.Workers {
 		running.Go(func() { e.runWorker(work) })
 	}
@@ -169,6 +174,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	running.Wait()
 	e.recorder.drain(work)
 	stop()
+	background.Wait()
 	return <-informing
 }
 

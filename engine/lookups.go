@@ -93,8 +93,19 @@ func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability)
 	if why := missingSubresource(r, info); why != "" {
 		return why
 	}
-	if why := e.unavailable(r); why != "" || !info.Namespaced {
+	if why := e.unavailable(r); why != "" {
 		return why
+	}
+	if r.NeedsSchema {
+		if why := e.schemas.missing(info.Resource); why != "" {
+			return why
+		}
+	}
+	if !info.Namespaced {
+		if r.NamesNamespaces {
+			return "it has match.namespaces, but the resource is cluster-scoped"
+		}
+		return ""
 	}
 	if r.NeedsNamespace && ns != gvr.Available || r.OptOut && ns != gvr.Available && ns != gvr.Denied {
 		_, reason := e.informers.Availability(namespaces)

@@ -226,7 +226,7 @@ type decision struct {
 func (d *decision) evaluate(rs []*rules.Rule, object map[string]any) rules.Result {
 	result := rules.Evaluate(rs, rules.Input{
 		Resource: d.resource, Object: object, ReplicasPath: d.replicasPath,
-		NamespaceObject: d.namespace, Lookups: d.lookups, Now: d.now,
+		NamespaceObject: d.namespace, Lookups: d.lookups, Now: d.now, Schema: d.schemas.get(d.resource),
 	})
 	d.recheckAt(result.Recheck)
 	return result

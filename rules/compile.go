@@ -33,6 +33,7 @@ const maxReason = 128
 // problem; all problems are collected.
 func (d *decoder) compile(doc document) *Rule {
 	mark := len(d.problems)
+	d.reads, d.fields = map[string]yamldoc.Position{}, expression.NewAnalysis()
 	r := &Rule{
 		Name:        doc.Metadata.Name.value,
 		Description: doc.Spec.Description,
@@ -48,8 +49,13 @@ func (d *decoder) compile(doc document) *Rule {
 	env, r.variables = d.variables(env, doc.Spec.Variables)
 	r.condition = d.condition(env, doc.Spec.Condition)
 	r.patches = d.patches(env, doc.Spec, r.Resources)
+	r.NamesNamespaces = r.match.namespaces != nil
 	r.NeedsSchema = slices.ContainsFunc(r.patches, func(p patchTemplate) bool { return p.apply != nil })
 	r.event = d.event(env, doc.Spec.Event)
+	for _, l := range r.Lookups {
+		l.reads = d.fields.Paths(lookupPrefix + l.Name)
+	}
+	r.namespaceReads = d.fields.Paths(namespaceName)
 	r.OptOut = d.optOut(doc.Spec.OptOut)
 	r.RecheckAfter = d.recheckAfter(doc.Spec.RecheckAfter)
 	_, namespaceRead := d.reads[namespaceName]
@@ -67,9 +73,6 @@ func (d *decoder) compile(doc document) *Rule {
 func (d *decoder) compiled(p *expression.Program, t text, offset int) *expression.Program {
 	if p == nil {
 		return nil
-	}
-	if d.reads == nil {
-		d.reads = map[string]yamldoc.Position{}
 	}
 	for _, name := range p.Reads() {
 		if _, ok := d.reads[name]; !ok {
@@ -222,6 +225,7 @@ func (d *decoder) variables(env *expression.Env, vars []variable) (*expression.E
 		if p := d.expression(env, v.Expression); p != nil {
 			t = p.Result()
 			out = append(out, compiledVariable{v.Name.value, p})
+			d.fields.Bind(variablePrefix+v.Name.value, p)
 		}
 		env = d.declare(variablePrefix+v.Name.value, env, t)
 		d.vars = append(d.vars, v.Name.value)
@@ -266,6 +270,9 @@ func (d *decoder) condition(env *expression.Env, t *text) *expression.Program {
 		d.fail(t.node, "condition must be bool, but the expression gives %s", p.Result())
 		return nil
 	}
+	if p != nil {
+		d.fields.Read(p)
+	}
 	return p
 }
 
@@ -278,6 +285,10 @@ func (d *decoder) patches(env *expression.Env, s spec, resources []schema.GroupV
 		all = []patchSpec{*s.Patch}
 	case len(s.Patches) == 0:
 		d.fail(d.spec, "spec.patch is missing: say what is to be changed")
+	}
+	env, err := env.WithPatchTypes()
+	if err != nil {
+		d.fail(d.spec, "%v", err)
 	}
 	out := make([]patchTemplate, 0, len(all))
 	for _, p := range all {

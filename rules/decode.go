@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
+	"github.com/rectifier-dev/rectifier/rules/expression"
 )
 
 // decoder fills the format's structs from YAML nodes: strictly, with the
@@ -21,6 +22,7 @@ type decoder struct {
 	vars     []string                    // the variables that are declared so far
 	lookups  []string                    // the lookups, likewise
 	reads    map[string]yamldoc.Position // the names that the rule's CEL reads, and where first
+	fields   *expression.Analysis        // which of their fields
 	problems []*Problem
 }
 

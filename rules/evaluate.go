@@ -208,7 +208,7 @@ func (s *scope) evaluate(namespace, name string) (v Verdict, changes []*change) 
 	for i := range s.rule.patches {
 		c, after, err := s.rule.patches[i].render(s, s.object, s.in)
 		switch {
-		case errors.Is(err, patch.ErrNotApplicable):
+		case errors.Is(err, patch.ErrNotApplicable), errors.As(err, new(*patch.TestFailedError)):
 			v.Reason = err.Error()
 		case err != nil:
 			v.Outcome, v.Err = Error, failed("patch", err)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rectifier-dev/rectifier/rules/expression"
-	"github.com/rectifier-dev/rectifier/rules/patch"
+	"github.com/rectifier-dev/rectifier/rules/fieldset"
 )
 
 // Lookups answers what rules look up beside the object. Implementations read
@@ -39,6 +39,7 @@ type Lookup struct {
 	namespace template // nil: all
 	where     []template
 	selector  template // of a LabelSelector; nil: all
+	reads     *fieldset.Set
 }
 
 // Query is a Lookup for one object.
@@ -224,35 +225,33 @@ func requirements(v any) ([]metav1.LabelSelectorRequirement, error) {
 	return out, nil
 }
 
-// Lookups returns what the rules of a set look up, those of one index only
-// once for each resource, sorted.
-func (s *Set) Lookups() []*Lookup {
+// lookupsOf merges the lookups of rules by resource and index.
+func lookupsOf(rules []*Rule) []*Lookup {
 	found := map[string]*Lookup{}
-	for _, r := range s.rules {
+	for _, r := range rules {
 		for _, l := range r.Lookups {
-			found[ResourceName(l.Resource)+" "+l.Index()] = l
+			name := ResourceName(l.Resource) + " " + l.Index()
+			shared := *l
+			if other := found[name]; other != nil {
+				shared.reads = other.reads.Union(l.reads)
+			}
+			found[name] = &shared
 		}
 	}
 	var out []*Lookup
-	for _, k := range slices.Sorted(maps.Keys(found)) {
-		out = append(out, found[k])
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, found[name])
 	}
 	return out
 }
 
 // SameFor reports whether two states of one object look the same to all that
-// look it up: nothing that depends on it has to be evaluated again.
+// look it up: nothing that depends on it has to be evaluated again. It counts
+// what their expressions read, so a heartbeat in its status is no change.
 func (l *Lookup) SameFor(old, object map[string]any) bool {
-	return l.Key(old) == l.Key(object) && patch.Equal(withoutVersion(old), withoutVersion(object))
+	return l.Key(old) == l.Key(object) &&
+		labelSet.Digest(old) == labelSet.Digest(object) && // selectors read them
+		l.reads.Digest(old) == l.reads.Digest(object)
 }
 
-// SameNamespace reports whether two states of a Namespace look the same to the
-// rules.
-func (s *Set) SameNamespace(old, object map[string]any) bool {
-	return patch.Equal(withoutVersion(old), withoutVersion(object))
-}
-
-// withoutVersion is an object without what changes with every write.
-func withoutVersion(object map[string]any) map[string]any {
-	return patch.ApplyMerge(object, map[string]any{"metadata": map[string]any{"resourceVersion": nil, "generation": nil}})
-}
+var labelSet = fieldset.Of("metadata", "labels")

@@ -28,8 +28,10 @@ type matcher struct {
 	deleting                      bool
 }
 
-// reason says why an object is left alone; empty: it matches. A Namespace is in
-// itself.
+// reason says why an object is left alone; empty: it matches. namespaceObject is
+// the object's Namespace, the object itself if it is one, and nil for all other
+// cluster-scoped objects: as in admission, namespaceSelector does not exclude
+// those.
 func (m *matcher) reason(object, namespaceObject map[string]any, namespace, name string) string {
 	meta, _ := object["metadata"].(map[string]any)
 	switch {
@@ -45,7 +47,7 @@ func (m *matcher) reason(object, namespaceObject map[string]any, namespace, name
 		return "its name is among match.excludeNames"
 	case m.labels != nil && !m.labels.Matches(labelsOf(meta)):
 		return "its labels do not fit match.labelSelector"
-	case m.namespaceLabels != nil && !m.namespaceLabels.Matches(labelsOf(metadataOf(namespaceObject))):
+	case m.namespaceLabels != nil && namespaceObject != nil && !m.namespaceLabels.Matches(labelsOf(metadataOf(namespaceObject))):
 		return "the labels of its namespace do not fit match.namespaceSelector"
 	}
 	for _, f := range m.fields {

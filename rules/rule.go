@@ -9,6 +9,7 @@ import (
 
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules/expression"
+	"github.com/rectifier-dev/rectifier/rules/fieldset"
 )
 
 // Mode says what becomes of what a rule finds.
@@ -40,8 +41,13 @@ type Rule struct {
 	// NeedsNamespace says that the rule reads the object's Namespace: its
 	// labels in the match block, or namespaceObject in CEL.
 	NeedsNamespace bool
+	// NamesNamespaces says that match.namespaces is given: such a rule cannot be
+	// about cluster-scoped resources.
+	NamesNamespaces bool
 	// NeedsSchema says that the rule applies a configuration.
 	NeedsSchema bool
+
+	namespaceReads *fieldset.Set // what its CEL reads of the Namespace
 
 	match     matcher
 	variables []compiledVariable
@@ -73,7 +79,14 @@ func (r *Rule) Subresources() []string {
 type Set struct {
 	rules      []*Rule // by name
 	byResource map[schema.GroupVersionResource][]*Rule
+	lookups    []*Lookup
+	namespace  *fieldset.Set // what all rules together read of a Namespace
 }
+
+// Lookups returns what the rules look up, sorted by resource and index. Rules
+// that use one index of one resource share an entry, which reads what they read
+// together. The caller must not modify the slice.
+func (s *Set) Lookups() []*Lookup { return s.lookups }
 
 // newSet orders rules bytewise by name, which is the order of evaluation.
 func newSet(rs []*Rule) *Set {
@@ -84,7 +97,32 @@ func newSet(rs []*Rule) *Set {
 			s.byResource[gvr] = append(s.byResource[gvr], r)
 		}
 	}
+	s.lookups, s.namespace = lookupsOf(s.rules), namespaceReads(s.rules)
 	return s
+}
+
+// namespaceReads is what rules read of a Namespace: in CEL, its labels, and
+// whether it opts out.
+func namespaceReads(rules []*Rule) *fieldset.Set {
+	reads := fieldset.Empty()
+	for _, r := range rules {
+		reads = reads.Union(r.namespaceReads)
+		if r.match.namespaceLabels != nil {
+			reads = reads.Union(fieldset.Of("metadata", "labels"))
+		}
+		if r.OptOut {
+			reads = reads.Union(
+				fieldset.Of("metadata", "annotations", SkipAnnotation),
+				fieldset.Of("metadata", "annotations", SkipUntilAnnotation))
+		}
+	}
+	return reads
+}
+
+// SameNamespace reports whether two states of a Namespace look the same to the
+// rules.
+func (s *Set) SameNamespace(old, object map[string]any) bool {
+	return s.namespace.Digest(old) == s.namespace.Digest(object)
 }
 
 // All returns the rules in the order of evaluation. The caller must not modify

@@ -287,6 +287,9 @@ func (t *templates) mixed(s text, segments []segment) template {
 func (t *templates) program(s text, seg segment) *expression.Program {
 	p, issues := t.env.Compile(seg.text)
 	t.failIssues(s, seg.offset, seg.text, issues)
+	if p != nil {
+		t.fields.Read(p)
+	}
 	return t.compiled(p, s, seg.offset)
 }
 

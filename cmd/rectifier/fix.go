@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rectifier-dev/rectifier/gvr"
+	"github.com/rectifier-dev/rectifier/gvr/openapi"
 	"github.com/rectifier-dev/rectifier/internal/input"
 	"github.com/rectifier-dev/rectifier/internal/manifest"
 	"github.com/rectifier-dev/rectifier/internal/offline"
@@ -66,7 +67,7 @@ func (f *fixFlags) run(paths []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	catalog, err := readCatalog(f.crds, s)
+	catalog, types, err := readCatalog(f.crds, s)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (f *fixFlags) run(paths []string, s streams) error {
 	if err != nil {
 		return &exitError{exitUsage, fmt.Errorf("read the manifests: %w", err)}
 	}
-	fixer := &offline.Fixer{Rules: set, Catalog: catalog, Namespace: f.namespace, World: offline.NewWorld(catalog, f.namespace), Now: time.Now()}
+	fixer := &offline.Fixer{Rules: set, Catalog: catalog, Namespace: f.namespace, World: offline.NewWorld(catalog, f.namespace), Types: types, Now: time.Now()}
 	if f.now != "" {
 		if fixer.Now, err = time.Parse(time.RFC3339, f.now); err != nil {
 			return &exitError{exitUsage, fmt.Errorf("--now: %w", err)}
@@ -188,10 +189,10 @@ func addObjects(world *offline.World, paths []string, s streams) error {
 }
 
 // readCatalog reads CRD manifests; files may hold other objects beside them.
-func readCatalog(paths []string, s streams) (*gvr.Catalog, error) {
+func readCatalog(paths []string, s streams) (*gvr.Catalog, openapi.Types, error) {
 	files, err := readManifests("CRDs", paths, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var crds []map[string]any
 	for _, file := range files {
@@ -203,9 +204,13 @@ func readCatalog(paths []string, s streams) (*gvr.Catalog, error) {
 	}
 	catalog, err := gvr.NewCatalog(crds...)
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, nil, &exitError{exitUsage, err}
 	}
-	return catalog, nil
+	types, err := openapi.NewCRDs(crds...)
+	if err != nil {
+		return nil, nil, &exitError{exitUsage, err}
+	}
+	return catalog, openapi.Join(types, openapi.Builtin()), nil
 }
 
 // joiner prints files one after another as one valid stream. One file alone is

@@ -100,6 +100,8 @@ func (c *cluster) grant(ctx context.Context, user string) error {
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: append(watch, "patch")},
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{"example.io"}, Resources: []string{"backups"}, Verbs: append(watch, "patch")},
+		{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}, Verbs: watch},
+		{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: watch},
 		{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: watch},
 		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}}

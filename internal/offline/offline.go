@@ -4,10 +4,13 @@
 package offline
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rectifier-dev/rectifier/gvr"
+	"github.com/rectifier-dev/rectifier/gvr/openapi"
 	"github.com/rectifier-dev/rectifier/internal/manifest"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules"
@@ -23,6 +26,8 @@ type Fixer struct {
 	Namespace string
 	// World answers lookups and knows Namespaces.
 	World *World
+	// Types knows the schemas of kinds, for rules that apply configurations.
+	Types openapi.Types
 	// Now is the time that rules read.
 	Now time.Time
 }
@@ -105,7 +110,14 @@ func (f *Fixer) evaluate(info gvr.Info, object map[string]any) rules.Result {
 	if info.Namespaced {
 		in.NamespaceObject = f.World.Namespace(namespaceOf(object))
 	}
-	return rules.Evaluate(f.Rules.For(info.Resource), in)
+	all := f.Rules.For(info.Resource)
+	if slices.ContainsFunc(all, func(r *rules.Rule) bool { return r.NeedsSchema }) {
+		// Without a schema, the rules that need it say so.
+		if t, err := f.Types.Type(context.Background(), kindOf(object)); err == nil {
+			in.Schema = t
+		}
+	}
+	return rules.Evaluate(all, in)
 }
 
 // place gives an object that does not say where it is the namespace in which

@@ -219,6 +219,14 @@ func (c *comparison) run(source string, p *Program, rounds int) bool {
 	a.Read(p)
 	n := needs{a.Paths("object"), a.Paths("namespaceObject"), a.Paths("lookups.pods")}
 	evaluate := func(in inputs) string { return outcome(p.Eval(scope{in, c.variables})) }
+	// The first element of a list made from a map is any.
+	unstable := func(in inputs) bool {
+		seen := map[string]bool{}
+		for range 50 {
+			seen[evaluate(in)] = true
+		}
+		return len(seen) > 1
+	}
 	start := inputs{object: sampleObject(), namespace: sampleObject(), pods: []m{sampleObject()}}
 	worked := false
 	for i := range rounds {
@@ -227,7 +235,7 @@ func (c *comparison) run(source string, p *Program, rounds int) bool {
 			in = mutateInputs(c.r, start, 6+c.r.Intn(60))
 		}
 		full, reduced := evaluate(in), evaluate(n.project(in))
-		if full != reduced {
+		if full != reduced && !unstable(in) {
 			c.Fatalf("%s\nwhole     %s\nprojected %s\npaths %s | %s | %s\nobject    %s\nprojected %s", source, full, reduced,
 				n.object, n.namespace, n.pods, show(in.object), show(n.object.Project(in.object)))
 		}
@@ -241,7 +249,7 @@ func (c *comparison) run(source string, p *Program, rounds int) bool {
 		other.object = mutateObject(c.r, in.object, 20)
 		if slices.Equal(n.digests(in), n.digests(other)) {
 			c.unseen++
-			if got := evaluate(other); got != full {
+			if got := evaluate(other); got != full && !unstable(in) && !unstable(other) {
 				c.Fatalf("%s\nequal digests, but %s and %s\npaths %s\nobject %s\nother  %s", source, full, got, n.object, show(in.object), show(other.object))
 			}
 		}
@@ -368,7 +376,7 @@ sets.intersects([E], [E])
 func generate(r *rand.Rand, depth int, names ...string) string {
 	pick := func(from ...string) string { return from[r.Intn(len(from))] }
 	if depth == 0 {
-		return pick(append([]string{`"team"`, `0`, `1`, `null`, `true`, `[]`, `{}`, `variables.a`, `variables.c`, `lookups.pods`}, append(names, names...)...)...)
+		return pick(slices.Concat([]string{`"team"`, `0`, `1`, `null`, `true`, `[]`, `{}`, `variables.a`, `variables.c`, `lookups.pods`}, names, names)...)
 	}
 	var out strings.Builder
 	for _, c := range pick(productions...) {
@@ -380,7 +388,7 @@ func generate(r *rand.Rand, depth int, names ...string) string {
 		case 'E':
 			out.WriteString("(" + generate(r, r.Intn(depth), names...) + ")")
 		case 'X':
-			out.WriteString("(" + generate(r, r.Intn(depth), append(names, "x", "x")...) + ")")
+			out.WriteString("(" + generate(r, r.Intn(depth), slices.Concat(names, []string{"x", "x"})...) + ")")
 		default:
 			out.WriteRune(c)
 		}
