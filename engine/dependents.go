@@ -154,9 +154,15 @@ func (e *Engine) enqueueNamespace(old, obj *unstructured.Unstructured) {
 }
 
 // stateChanged enqueues the objects of rules that wait for a resource which
-// they read beside their objects.
+// they read beside their objects, and those of a resource that comes back: an
+// outage has driven their retries far into the future.
 func (e *Engine) stateChanged(s gvr.Status) {
 	e.schemas.soon()
+	if s.State == gvr.Failing {
+		e.failing.Store(s.Resource, true)
+	} else if _, was := e.failing.LoadAndDelete(s.Resource); was && len(e.rules.For(s.Resource)) > 0 {
+		e.enqueueAll(s.Resource)
+	}
 	for _, r := range e.rules.All() {
 		reads := s.Resource == namespaces && (r.NeedsNamespace || r.OptOut) ||
 			slices.ContainsFunc(r.Lookups, func(l *rules.Lookup) bool { return l.Resource == s.Resource })

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -29,6 +30,15 @@ const (
 	DefaultResync        = 10 * time.Hour
 	DefaultFieldManager  = "rectifier"
 	DefaultShutdownGrace = 20 * time.Second
+)
+
+// What failed and may work later is tried again after a time that grows, for
+// each object, between these; all objects together within a rate.
+const (
+	firstRetry = 5 * time.Millisecond
+	lastRetry  = 5 * time.Minute
+	retryQPS   = 50
+	retryBurst = 500
 )
 
 // Options say what an Engine does. Config and Rules are needed; the zero
@@ -62,6 +72,7 @@ type Engine struct {
 	objects    objectTable
 	dependents dependents
 	schemas    *schemaCache
+	failing    sync.Map // resources whose informers fail at the moment
 	recorder   *recorder
 	parked     parkedWrites
 	pending    *pending // with Once only
@@ -76,7 +87,9 @@ func New(opts Options) (*Engine, error) {
 		opts:  opts,
 		rules: opts.Rules,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.DefaultTypedControllerRateLimiter[Key](),
+			workqueue.NewTypedMaxOfRateLimiter(
+				workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
+				&workqueue.TypedBucketRateLimiter[Key]{Limiter: rate.NewLimiter(retryQPS, retryBurst)}),
 			workqueue.TypedRateLimitingQueueConfig[Key]{Name: "rectifier"}),
 	}
 	var err error

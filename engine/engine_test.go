@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
@@ -315,6 +316,59 @@ patch: {json: [{op: add, path: /spec/template/spec/containers/0/resources, value
 	f.settle("deployments")
 	if _, all := f.writes("deployments"); all > 4 {
 		t.Errorf("%d requests for a write that has no effect", all)
+	}
+}
+
+// A rule that reacts to what a later one has changed gets its turn: that is no
+// write without effect.
+func TestARuleThatReactsToALaterOne(t *testing.T) {
+	f := newFixture(t)
+	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`)
+	f.start(
+		rule("a", `
+resource: {version: v1, resource: configmaps}
+patch: {merge: {data: {seen: "${string('z' in object.metadata.?labels.orValue({}))}"}}}`),
+		rule("z", `
+resource: {version: v1, resource: configmaps}
+patch: {merge: {metadata: {labels: {z: "1"}}}}`))
+	f.eventually(10*time.Second, configmaps, "c", "true", "data", "seen")
+	f.settle("configmaps")
+	for _, e := range f.eventsOn("c") {
+		if strings.HasPrefix(e, "Warning") {
+			t.Errorf("event %q", e)
+		}
+	}
+}
+
+// SEC-01: nothing of a Secret is logged or told, whatever the server answers
+// and whatever fails.
+func TestSecretsStaySecret(t *testing.T) {
+	f := newFixture(t)
+	logs := captureLogs(t)
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	f.create(secrets, `{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {password: czNjcjN0}}`)
+	f.start(
+		rule("a-refused", `
+resource: {version: v1, resource: secrets}
+patch: {merge: {type: other}}`),
+		rule("b-unknown-field", `
+resource: {version: v1, resource: secrets}
+patch: {merge: {dta: {x: eA==}}}`),
+		rule("c-fails", `
+resource: {version: v1, resource: secrets}
+condition: "{'': true}[object.data.password]"
+patch: {merge: {metadata: {labels: {x: "1"}}}}`),
+		rule("d-good", `
+resource: {version: v1, resource: secrets}
+patch: {merge: {metadata: {labels: {fixed: "yes"}}}}`))
+	f.eventually(10*time.Second, secrets, "s", "yes", "metadata", "labels", "fixed")
+	f.wantEvent("s", "Warning PatchRefused: rule a-refused: the API server refuses the change: Invalid (type: FieldValueInvalid")
+	f.wantEvent("s", "Warning PatchRefused: rule b-unknown-field")
+	f.wantEvent("s", "Warning EvaluationFailed: rule c-fails: evaluate the condition: it failed")
+	for _, e := range append(f.eventsOn("s"), logs.matching("")...) {
+		if strings.Contains(e, "czNjcjN0") || strings.Contains(e, "s3cr3t") {
+			t.Errorf("published: %s", e)
+		}
 	}
 }
 

@@ -15,6 +15,9 @@ import (
 // or did not let the engine read what the rules need.
 var ErrUnreachable = errors.New("the cluster could not be reached or refused")
 
+// reachTimeout is how long Once waits for a first answer of the cluster.
+const reachTimeout = 30 * time.Second
+
 // Once evaluates every object once, writes what is wrong, sees the writes in
 // its cache, and returns. Resources that are not served are passed over; one
 // that may not be read, or a ctx that ends before all is done, is
@@ -39,8 +42,13 @@ func (e *Engine) Once(ctx context.Context) (Summary, error) {
 func (e *Engine) settled(ctx context.Context, done chan error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+	reach := time.After(reachTimeout)
 	for {
 		select {
+		case <-reach:
+			if !e.informers.Discovered() {
+				return fmt.Errorf("%w: %s", ErrUnreachable, e.unfinished())
+			}
 		case <-ctx.Done():
 			return fmt.Errorf("%w: %s", ErrUnreachable, e.unfinished())
 		case err := <-done:

@@ -103,7 +103,12 @@ func (e *Engine) processNextWorkItem(ctx context.Context) bool {
 		e.queue.Forget(key)
 		e.queue.AddAfter(key, again.after)
 	default:
-		logger.Error(err, "Sync failed; trying again later", "attempt", e.queue.NumRequeues(key)+1)
+		if attempt := e.queue.NumRequeues(key) + 1; attempt == 1 {
+			logger.Error(err, "Sync failed; trying again until it works")
+		} else {
+			// An outage must not log a line for each attempt and object.
+			logger.V(2).Info("Sync failed again", "err", err, "attempt", attempt)
+		}
 		e.queue.AddRateLimited(key)
 	}
 	return true

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,7 +49,7 @@ func (d *decision) send(ctx context.Context, result rules.Result) error {
 		if err != nil {
 			return d.failed(ctx, request, version, err)
 		}
-		d.accepted(ctx, request, version, answer, result.Verdicts)
+		d.accepted(ctx, request, version, answer, result)
 		version = answer.GetResourceVersion()
 	}
 	return nil
@@ -115,13 +116,13 @@ func (d *decision) target(request *rules.Request) string {
 }
 
 // accepted notes a write, verifies it on the server's answer and tells of it.
-func (d *decision) accepted(ctx context.Context, request *rules.Request, version string, answer *unstructured.Unstructured, verdicts []rules.Verdict) {
+func (d *decision) accepted(ctx context.Context, request *rules.Request, version string, answer *unstructured.Unstructured, result rules.Result) {
 	written := answer.GetResourceVersion()
 	if written != version {
 		d.wrote = true
 		d.remember().wrote(version, written, time.Now())
 	}
-	unmet := d.unmet(request, answer)
+	unmet := d.unmet(request, answer, result.Object)
 	if written == version {
 		unmet = request.Rules // nothing was stored at all
 	}
@@ -129,12 +130,14 @@ func (d *decision) accepted(ctx context.Context, request *rules.Request, version
 		d.holdRule(ctx, r, written, "Ineffective", "the server accepted the change but did not keep it: it was normalised, dropped or set back at once")
 	}
 	d.parked.unpark(d.resource, request.Subresource)
-	d.recordFix(ctx, request, verdictsOf(verdicts, request.Rules))
+	d.recordFix(ctx, request, verdictsOf(result.Verdicts, request.Rules))
 }
 
 // unmet returns the rules of an accepted request that would change the
-// server's answer again.
-func (d *decision) unmet(request *rules.Request, answer *unstructured.Unstructured) []*rules.Rule {
+// server's answer again, although they would leave the expected object alone:
+// what they wrote was not kept. (A rule that also wants to change the expected
+// object reacts to what another one did; it has its turn.)
+func (d *decision) unmet(request *rules.Request, answer *unstructured.Unstructured, expected map[string]any) []*rules.Rule {
 	if request.Subresource == "scale" {
 		// The answer is a Scale, not the object.
 		if request.HeldBy(answer.Object) {
@@ -142,9 +145,20 @@ func (d *decision) unmet(request *rules.Request, answer *unstructured.Unstructur
 		}
 		return request.Rules
 	}
-	for _, r := range d.evaluate(request.Rules, answer.Object).Requests {
+	again := d.changing(request, answer.Object)
+	if len(again) == 0 {
+		return nil
+	}
+	reacting := d.changing(request, expected)
+	return slices.DeleteFunc(again, func(r *rules.Rule) bool { return slices.Contains(reacting, r) })
+}
+
+// changing returns those rules of a request that would change an object, there
+// where the request writes.
+func (d *decision) changing(request *rules.Request, object map[string]any) []*rules.Rule {
+	for _, r := range d.evaluate(request.Rules, object).Requests {
 		if r.Subresource == request.Subresource {
-			return r.Rules
+			return slices.Clone(r.Rules)
 		}
 	}
 	return nil

@@ -49,9 +49,11 @@ func (d *decoder) compile(doc document) *Rule {
 	env, r.variables = d.variables(env, doc.Spec.Variables)
 	r.condition = d.condition(env, doc.Spec.Condition)
 	r.patches = d.patches(env, doc.Spec, r.Resources)
+	r.Secret = readsSecrets(r)
 	r.NamesNamespaces = r.match.namespaces != nil
 	r.NeedsSchema = slices.ContainsFunc(r.patches, func(p patchTemplate) bool { return p.apply != nil })
 	r.event = d.event(env, doc.Spec.Event)
+	d.checkEvent(r, doc.Spec.Event)
 	for _, l := range r.Lookups {
 		l.reads = d.fields.Paths(lookupPrefix + l.Name)
 	}

@@ -25,24 +25,52 @@ func (e *NotConvergingError) Error() string {
 // for one that comes after it, within bounds.
 const minPasses, maxPasses = 4, 20
 
-// notConverging runs the rules on their own result until nothing changes; it
-// returns those that do not come to rest, nil if all do.
+// ticks is for how many seconds the rules may go on changing their result. More
+// than one, because a second may be the one in which an age is reached or an
+// hour begins; what depends on the very moment changes it in all of them.
+const ticks = 3
+
+// notConverging runs the rules on their own result until nothing changes any
+// more, also not a second later. It returns those that do not come to rest, nil
+// if all do.
 func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
 	last := first
-	in.Now = in.Now.Add(time.Second) // what depends on the very moment does not come to rest
-	for range min(max(minPasses, len(rules)), maxPasses) {
+	for range ticks {
+		in.Now = in.Now.Add(time.Second)
 		in.Object = last.object
 		next := runChain(rules, in)
 		if len(next.changes) == 0 {
 			return nil
 		}
 		last = next
+		if culprits := restless(rules, in, &last); culprits != nil {
+			return culprits
+		}
+		first = next
 	}
-	culprits := map[*Rule]bool{}
-	for _, c := range last.changes {
-		culprits[c.rule] = true
+	return changing(first)
+}
+
+// restless runs the rules within one moment until nothing changes; it returns
+// those that still do in the end, and leaves the last chain in last.
+func restless(rules []*Rule, in Input, last *chain) map[*Rule]bool {
+	for range min(max(minPasses, len(rules)), maxPasses) {
+		in.Object = last.object
+		next := runChain(rules, in)
+		if len(next.changes) == 0 {
+			return nil
+		}
+		*last = next
 	}
-	return culprits
+	return changing(*last)
+}
+
+func changing(c chain) map[*Rule]bool {
+	out := map[*Rule]bool{}
+	for _, change := range c.changes {
+		out[change.rule] = true
+	}
+	return out
 }
 
 // blame says of each rule that does not come to rest with which others it does
@@ -64,8 +92,8 @@ func blame(rules []*Rule, in Input, culprits map[*Rule]bool) map[*Rule]error {
 }
 
 // evaluateWithout leaves the rules out that have an error, so that none of
-// them holds back another.
-func evaluateWithout(rules []*Rule, in Input, errs map[*Rule]error) Result {
+// them holds back another. All are asked again when they wanted to be.
+func evaluateWithout(rules []*Rule, in Input, first chain, errs map[*Rule]error) Result {
 	rest := slices.DeleteFunc(slices.Clone(rules), func(r *Rule) bool { return errs[r] != nil })
 	res := Evaluate(rest, in)
 	verdicts := make([]Verdict, 0, len(res.Verdicts)+len(errs))
@@ -79,7 +107,8 @@ func evaluateWithout(rules []*Rule, in Input, errs map[*Rule]error) Result {
 			others = others[1:]
 		}
 	}
-	res.Verdicts = verdicts
+	first.recheckAt(res.Recheck)
+	res.Verdicts, res.Recheck = verdicts, first.recheck
 	return res
 }
 

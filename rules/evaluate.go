@@ -106,9 +106,16 @@ func (e *UnknownError) Unwrap() error { return e.Err }
 type EvaluationError struct {
 	Part string // condition, patch
 	Err  error
+	// Secret says that Err may hold data of a Secret: Error leaves it out.
+	Secret bool
 }
 
-func (e *EvaluationError) Error() string { return fmt.Sprintf("evaluate the %s: %v", e.Part, e.Err) }
+func (e *EvaluationError) Error() string {
+	if e.Secret {
+		return fmt.Sprintf("evaluate the %s: it failed (the rule reads Secrets: what failed is not shown)", e.Part)
+	}
+	return fmt.Sprintf("evaluate the %s: %v", e.Part, e.Err)
+}
 func (e *EvaluationError) Unwrap() error { return e.Err }
 
 // Evaluate runs rules on an object, each seeing what those before it changed.
@@ -124,15 +131,15 @@ func Evaluate(rules []*Rule, in Input) Result {
 		return Result{Verdicts: first.verdicts, Object: in.Object, Recheck: first.recheck}
 	}
 	if culprits := notConverging(rules, in, first); culprits != nil {
-		return evaluateWithout(rules, in, blame(rules, in, culprits))
+		return evaluateWithout(rules, in, first, blame(rules, in, culprits))
 	}
 	requests, failed := compose(in.Object, first)
 	if failed != nil {
 		errs := map[*Rule]error{}
 		for _, r := range failed.rules {
-			errs[r] = &EvaluationError{"patch", failed.err}
+			errs[r] = &EvaluationError{"patch", failed.err, r.Secret}
 		}
-		return evaluateWithout(rules, in, errs)
+		return evaluateWithout(rules, in, first, errs)
 	}
 	return Result{Verdicts: first.verdicts, Object: first.object, Requests: requests, Recheck: first.recheck}
 }
@@ -199,7 +206,7 @@ func (s *scope) evaluate(namespace, name string) (v Verdict, changes []*change) 
 		return v, nil
 	}
 	if hit, err := s.condition(); err != nil {
-		v.Outcome, v.Err = Error, failed("condition", err)
+		v.Outcome, v.Err = Error, s.failed("condition", err)
 		return v, nil
 	} else if !hit {
 		v.Outcome, v.Reason = Pass, "the condition is false"
@@ -211,7 +218,7 @@ func (s *scope) evaluate(namespace, name string) (v Verdict, changes []*change) 
 		case errors.Is(err, patch.ErrNotApplicable), errors.As(err, new(*patch.TestFailedError)):
 			v.Reason = err.Error()
 		case err != nil:
-			v.Outcome, v.Err = Error, failed("patch", err)
+			v.Outcome, v.Err = Error, s.failed("patch", err)
 			return v, nil
 		case c != nil:
 			changes = append(changes, c)
@@ -232,12 +239,12 @@ func (s *scope) evaluate(namespace, name string) (v Verdict, changes []*change) 
 
 // failed says in which part of a rule an error came up. That something is not
 // known stays what it is: it is no fault of the rule.
-func failed(part string, err error) error {
+func (s *scope) failed(part string, err error) error {
 	var unknown *UnknownError
 	if errors.As(err, &unknown) {
 		return unknown
 	}
-	return &EvaluationError{part, err}
+	return &EvaluationError{part, err, s.rule.Secret}
 }
 
 // skip says why the rule does not look at the object; empty: it does. It also
@@ -247,11 +254,11 @@ func (s *scope) skip(namespace, name string) (reason string, err error) {
 	if s.in.Resource.Group == "" && s.in.Resource.Resource == "namespaces" {
 		ns = s.start // a Namespace is in itself
 	}
-	if s.rule.NeedsNamespace && ns == nil && namespace != "" {
-		return "", &UnknownError{What: fmt.Sprintf("the Namespace %q", namespace)}
-	}
 	if reason := s.rule.match.reason(s.start, ns, namespace, name); reason != "" {
 		return reason, nil
+	}
+	if s.rule.NeedsNamespace && ns == nil && namespace != "" {
+		return "", &UnknownError{What: fmt.Sprintf("the Namespace %q", namespace)}
 	}
 	if s.rule.RecheckAfter > 0 {
 		s.recheck = s.in.Now.Add(s.rule.RecheckAfter)

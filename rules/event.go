@@ -25,6 +25,9 @@ func (e eventTemplate) render(r *Rule, names expression.Resolver) Event {
 		m, err := e.message.render(names)
 		if err != nil {
 			m = fmt.Sprintf("%s (its message could not be evaluated: %v)", message, err)
+			if r.Secret {
+				m = message + " (its message could not be evaluated)"
+			}
 		}
 		message = m
 	}

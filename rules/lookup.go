@@ -61,10 +61,15 @@ func (l *Lookup) Key(object map[string]any) string {
 		b.WriteString(namespace)
 	}
 	for _, path := range l.Where {
-		b.WriteByte(0)
-		b.WriteString(scalarText(fieldAt(object, strings.Split(path, "."))))
+		b.WriteString(keyPart(scalarText(fieldAt(object, strings.Split(path, ".")))))
 	}
 	return b.String()
+}
+
+// keyPart is a value as it stands in a key: no two lists of values give the
+// same key, whatever is in them.
+func keyPart(value string) string {
+	return "\x00" + strings.ReplaceAll(value, "\x00", "\x00\x01")
 }
 
 // Index names the index that Key fills.
@@ -87,7 +92,7 @@ func (q *Query) Keys() []string {
 		next := make([]string, 0, len(keys)*len(values))
 		for _, k := range keys {
 			for _, v := range values {
-				next = append(next, k+"\x00"+v)
+				next = append(next, k+keyPart(v))
 			}
 		}
 		keys = next
@@ -234,6 +239,7 @@ func lookupsOf(rules []*Rule) []*Lookup {
 			shared := *l
 			if other := found[name]; other != nil {
 				shared.reads = other.reads.Union(l.reads)
+				shared.Optional = shared.Optional && other.Optional
 			}
 			found[name] = &shared
 		}

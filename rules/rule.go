@@ -44,6 +44,9 @@ type Rule struct {
 	// NamesNamespaces says that match.namespaces is given: such a rule cannot be
 	// about cluster-scoped resources.
 	NamesNamespaces bool
+	// Secret says that the rule touches or looks up Secrets: what it computes
+	// from them, errors included, is not to be shown.
+	Secret bool
 	// NeedsSchema says that the rule applies a configuration.
 	NeedsSchema bool
 
@@ -85,7 +88,8 @@ type Set struct {
 
 // Lookups returns what the rules look up, sorted by resource and index. Rules
 // that use one index of one resource share an entry, which reads what they read
-// together. The caller must not modify the slice.
+// together, and is optional if it is for all. The caller must not modify the
+// slice.
 func (s *Set) Lookups() []*Lookup { return s.lookups }
 
 // newSet orders rules bytewise by name, which is the order of evaluation.

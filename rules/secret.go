@@ -1,0 +1,66 @@
+package rules
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rectifier-dev/rectifier/rules/expression"
+)
+
+// readsSecrets reports whether a rule is about Secrets or looks them up.
+func readsSecrets(r *Rule) bool {
+	for _, l := range r.Lookups {
+		if isSecret(l.Resource) {
+			return true
+		}
+	}
+	for _, resource := range r.Resources {
+		if isSecret(resource) {
+			return true
+		}
+	}
+	return false
+}
+
+func isSecret(resource schema.GroupVersionResource) bool {
+	return resource.Group == "" && resource.Resource == "secrets"
+}
+
+// checkEvent refuses event messages that would publish data of Secrets: who
+// may read Events is not who may read Secrets.
+func (d *decoder) checkEvent(r *Rule, e eventSpec) {
+	if !r.Secret || e.Message == nil {
+		return
+	}
+	reads := expression.NewAnalysis()
+	for _, v := range r.variables {
+		reads.Bind(variablePrefix+v.name, v.program)
+	}
+	for _, p := range r.event.message {
+		if p.program != nil {
+			reads.Read(p.program)
+		}
+	}
+	published := false
+	for _, resource := range r.Resources {
+		published = published || isSecret(resource) && holdsData(reads, objectName)
+	}
+	for _, l := range r.Lookups {
+		published = published || isSecret(l.Resource) && holdsData(reads, lookupPrefix+l.Name)
+	}
+	if published {
+		d.fail(e.Message.node, "the message would publish data of a Secret: Events are readable by many")
+	}
+}
+
+// holdsData reports whether the fields of a Secret that are read include what
+// is secret: data, or the last-applied annotation, which repeats it.
+func holdsData(reads *expression.Analysis, name string) bool {
+	set := reads.Paths(name)
+	for _, secret := range []string{"data", "stringData"} {
+		if !set.Field(secret).IsEmpty() {
+			return true
+		}
+	}
+	annotations := set.Field("metadata").Field("annotations")
+	return annotations.IsWhole() || !annotations.Field("kubectl.kubernetes.io/last-applied-configuration").IsEmpty()
+}
