@@ -35,20 +35,19 @@ const ticks = 3
 // if all do.
 func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
 	last := first
+	var culprits map[*Rule]bool
 	for range ticks {
 		in.Now = in.Now.Add(time.Second)
 		in.Object = last.object
-		next := runChain(rules, in)
-		if len(next.changes) == 0 {
+		if last = runChain(rules, in); len(last.changes) == 0 {
 			return nil
 		}
-		last = next
-		if culprits := restless(rules, in, &last); culprits != nil {
-			return culprits
+		culprits = changing(last)
+		if never := restless(rules, in, &last); never != nil {
+			return never
 		}
-		first = next
 	}
-	return changing(first)
+	return culprits
 }
 
 // restless runs the rules within one moment until nothing changes; it returns

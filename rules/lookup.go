@@ -68,9 +68,9 @@ func (l *Lookup) Key(object map[string]any) string {
 
 // keyPart is a value as it stands in a key: no two lists of values give the
 // same key, whatever is in them.
-func keyPart(value string) string {
-	return "\x00" + strings.ReplaceAll(value, "\x00", "\x00\x01")
-}
+func keyPart(value string) string { return "\x00" + withoutNUL.Replace(value) }
+
+var withoutNUL = strings.NewReplacer("\x00", "\x01\x02", "\x01", "\x01\x01")
 
 // Index names the index that Key fills.
 func (l *Lookup) Index() string {
@@ -144,7 +144,10 @@ func (l *Lookup) query(names expression.Resolver) (*Query, error) {
 		return q, nil
 	}
 	v, err := l.selector.eval(names)
-	if err != nil && !errors.Is(err, expression.ErrAbsent) {
+	if errors.Is(err, expression.ErrAbsent) || errors.Is(err, errAllAbsent) {
+		return nil, nil
+	}
+	if err != nil {
 		return nil, fmt.Errorf("labelSelector: %w", err)
 	}
 	if q.Selector, err = selectorOf(v); err != nil {
@@ -171,10 +174,14 @@ func texts(v any) ([]string, error) {
 	return out, nil
 }
 
-// selectorOf reads a LabelSelector that was computed.
+// selectorOf reads a LabelSelector that was computed. As everywhere in
+// Kubernetes, an empty one selects all, and null nothing.
 func selectorOf(v any) (labels.Selector, error) {
+	if v == nil {
+		return labels.Nothing(), nil
+	}
 	m, ok := v.(map[string]any)
-	if !ok && v != nil {
+	if !ok {
 		return nil, fmt.Errorf("must be a mapping, not %s", kindOf(v))
 	}
 	s := &metav1.LabelSelector{}

@@ -30,18 +30,13 @@ func (d *decoder) compileLookups(env *expression.Env, lookups []lookup) (*expres
 		compiled := &Lookup{Name: l.Name.value, Resource: d.gvr(*l.Resource), Optional: l.Optional}
 		if l.Namespace != nil {
 			compiled.Namespaced = true
-			compiled.namespace = templates.compile(l.Namespace.node, []string{"namespace"})
+			compiled.namespace = templates.namespace(l.Namespace.node)
 		}
 		if l.Where != nil {
 			templates.where(compiled, l.Where.node)
 		}
 		if l.LabelSelector != nil {
-			compiled.selector = templates.compile(l.LabelSelector.node, nil)
-			if c, ok := compiled.selector.(constant); ok {
-				if _, err := selectorOf(c.value); err != nil {
-					d.fail(l.LabelSelector.node, "bad label selector: %v", err)
-				}
-			}
+			compiled.selector = templates.labelSelector(l.LabelSelector.node)
 		}
 		d.lookups = append(d.lookups, l.Name.value)
 		out = append(out, compiled)
@@ -51,6 +46,51 @@ func (d *decoder) compileLookups(env *expression.Env, lookups []lookup) (*expres
 	}
 	return env, out
 }
+
+// namespace compiles the namespace in which is looked up.
+func (t *templates) namespace(n *yaml.Node) template {
+	switch {
+	case n.Kind != yaml.ScalarNode || isNull(n):
+		t.fail(n, "namespace must be a string, not %s: leave it out for all namespaces", describe(n))
+		return constant{}
+	case !t.wantString(n, "namespace"):
+		return constant{}
+	case n.Value == "":
+		t.fail(n, "namespace is empty: leave it out for all namespaces")
+		return constant{}
+	}
+	return t.scalar(text{n.Value, n}, []string{"namespace"})
+}
+
+// labelSelector compiles a selector of which parts, or all, may be computed. What
+// is absent in it selects nothing: left out, it would select more.
+func (t *templates) labelSelector(n *yaml.Node) template {
+	if computed(n) {
+		return t.compile(n, []string{"labelSelector"})
+	}
+	if n.Kind != yaml.MappingNode {
+		t.fail(n, "labelSelector must be a mapping, or one ${…} that gives one, not %s", describe(n))
+		return constant{}
+	}
+	mark := len(t.problems)
+	for _, p := range pairs(n) {
+		if !slices.Contains(selectorFields, p.key.Value) {
+			t.fail(p.key, "unknown field %q in labelSelector%s", p.key.Value, didYouMean(p.key.Value, selectorFields))
+		}
+	}
+	parts := *t
+	parts.keepAbsent = true
+	parts.textAt = func(path []string) bool { return len(path) == 2 && path[0] == "matchLabels" }
+	out := parts.compile(n, nil)
+	if c, ok := out.(constant); ok && t.ok(mark) {
+		if _, err := selectorOf(c.value); err != nil {
+			t.fail(n, "bad label selector: %v", err)
+		}
+	}
+	return out
+}
+
+var selectorFields = []string{"matchLabels", "matchExpressions"}
 
 // where compiles the equalities of a lookup, sorted by path.
 func (t *templates) where(l *Lookup, n *yaml.Node) {
@@ -65,6 +105,10 @@ func (t *templates) where(l *Lookup, n *yaml.Node) {
 		}
 		if strings.Contains(p.key.Value, "${") || slices.Contains(strings.Split(p.key.Value, "."), "") {
 			t.fail(p.key, "%q is not a path such as spec.scaleTargetRef.name", p.key.Value)
+			continue
+		}
+		if strings.Contains(p.key.Value, "/") {
+			t.fail(p.key, "%q: a key with dots cannot be part of a path; use labelSelector, or filter the list in CEL", p.key.Value)
 			continue
 		}
 		clause := t.compile(p.value, []string{"where", p.key.Value})

@@ -32,7 +32,12 @@ type whole struct {
 	program *expression.Program
 	isText  bool // the place holds strings only: a label, an annotation
 	at      string
+	// keepAbsent says that an absent value is not left out: all is absent.
+	keepAbsent bool
 }
+
+// errAllAbsent says that a part is absent which may not be left out.
+var errAllAbsent = errors.New("a part is absent")
 
 func (w whole) eval(names expression.Resolver) (any, error) {
 	v, err := w.program.Eval(names)
@@ -40,6 +45,9 @@ func (w whole) eval(names expression.Resolver) (any, error) {
 		return nil, err
 	}
 	val, err := v.Native()
+	if w.keepAbsent && errors.Is(err, expression.ErrAbsent) {
+		return nil, errAllAbsent
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +160,8 @@ type templates struct {
 	textAt func(path []string) bool
 	// nullIsValue says that a null is written, not a key removed.
 	nullIsValue bool
+	// keepAbsent says that where a part is absent, the whole is.
+	keepAbsent bool
 }
 
 // compile turns a node into a template; problems are collected in the decoder
@@ -248,7 +258,7 @@ func (t *templates) scalar(s text, path []string) template {
 		if program == nil {
 			return constant{s.value}
 		}
-		w := whole{program: program, at: strings.Join(path, ".")}
+		w := whole{program: program, at: strings.Join(path, "."), keepAbsent: t.keepAbsent}
 		if t.textAt != nil && t.textAt(path) {
 			w.isText = true
 			if r := program.Result(); r.NeverString() {

@@ -19,7 +19,9 @@ const BuiltinVersion = "v1.37.2"
 var builtinGzip []byte
 
 // builtinDocument is inflated once, at first use.
-var builtinDocument = sync.OnceValues(func() (*document, error) {
+var builtinDocument = sync.OnceValues(inflateBuiltin)
+
+func inflateBuiltin() (*document, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(builtinGzip))
 	if err != nil {
 		return nil, fmt.Errorf("open built-in schemas: %w", err)
@@ -29,7 +31,7 @@ var builtinDocument = sync.OnceValues(func() (*document, error) {
 		return nil, fmt.Errorf("inflate built-in schemas: %w", err)
 	}
 	return parseDocument(data)
-})
+}
 
 var builtin = &builtinTypes{}
 
@@ -44,10 +46,6 @@ func (b *builtinTypes) Type(_ context.Context, gvk schema.GroupVersionKind) (*Ty
 	doc, err := builtinDocument()
 	if err != nil {
 		return nil, err
-	}
-	// Looked up first, so that asking for kinds that do not exist does not fill the table.
-	if _, ok := doc.find(gvk); !ok {
-		return nil, noSchema(gvk)
 	}
 	return b.types.get(gvk, func() (*Type, error) { return doc.build(gvk) })
 }
