@@ -21,6 +21,15 @@
 // them by an OpenAPI schema (docs/adr/0003-cel-on-raw-maps.md). They are never
 // modified.
 //
+// Which fields of those objects are needed, an Analysis finds in the checked
+// expressions (paths.go: what values may be parts of; paths_interpret.go: what
+// each construct reads). Caches keep, and digests see, nothing else, so that
+// it has to be sound; a property test evaluates all kinds of expressions on
+// whole and on projected objects.
+//
+// Expressions that compute patches may use the types of a
+// MutatingAdmissionPolicy, Object{…} and JSONPatch{…}: Env.WithPatchTypes.
+//
 // Cost is bounded by shape, at compile time: an expression without a
 // comprehension is evaluated plainly; one with comprehensions runs under a
 // deadline; comprehensions nested deeper than MaxNesting are refused.
