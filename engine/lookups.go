@@ -117,7 +117,7 @@ func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability)
 // watched lists the resources that need an informer: those that rules are
 // about, that they look up, and Namespaces.
 func (e *Engine) watched() []schema.GroupVersionResource {
-	out := e.rules.Resources()
+	out := slices.Clone(e.rules.Resources())
 	for _, l := range e.rules.Lookups() {
 		out = append(out, l.Resource)
 	}

@@ -180,10 +180,7 @@ func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err err
 // one is passed over: its event is still to come.
 func (e *Engine) views(key Key) []view {
 	var out []view
-	for _, resource := range e.rules.Resources() {
-		if resource.GroupResource() != key.Resource {
-			continue
-		}
+	for _, resource := range e.rules.Versions(key.Resource) {
 		object, ok := e.informers.Get(resource, key.Namespace, key.Name)
 		switch {
 		case !ok:

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -82,6 +83,8 @@ func (r *Rule) Subresources() []string {
 type Set struct {
 	rules      []*Rule // by name
 	byResource map[schema.GroupVersionResource][]*Rule
+	resources  []schema.GroupVersionResource
+	versions   map[schema.GroupResource][]schema.GroupVersionResource
 	lookups    []*Lookup
 	namespace  *fieldset.Set // what all rules together read of a Namespace
 }
@@ -94,12 +97,20 @@ func (s *Set) Lookups() []*Lookup { return s.lookups }
 
 // newSet orders rules bytewise by name, which is the order of evaluation.
 func newSet(rs []*Rule) *Set {
-	s := &Set{rules: slices.Clone(rs), byResource: map[schema.GroupVersionResource][]*Rule{}}
+	s := &Set{
+		rules:      slices.Clone(rs),
+		byResource: map[schema.GroupVersionResource][]*Rule{},
+		versions:   map[schema.GroupResource][]schema.GroupVersionResource{},
+	}
 	slices.SortFunc(s.rules, func(a, b *Rule) int { return strings.Compare(a.Name, b.Name) })
 	for _, r := range s.rules {
 		for _, gvr := range r.Resources {
 			s.byResource[gvr] = append(s.byResource[gvr], r)
 		}
+	}
+	s.resources = slices.SortedFunc(maps.Keys(s.byResource), compareResources)
+	for _, gvr := range s.resources {
+		s.versions[gvr.GroupResource()] = append(s.versions[gvr.GroupResource()], gvr)
 	}
 	s.lookups, s.namespace = lookupsOf(s.rules), namespaceReads(s.rules)
 	return s
@@ -137,14 +148,18 @@ func (s *Set) All() []*Rule { return s.rules }
 // caller must not modify the slice.
 func (s *Set) For(gvr schema.GroupVersionResource) []*Rule { return s.byResource[gvr] }
 
-// Resources returns the resources that the rules name, sorted.
-func (s *Set) Resources() []schema.GroupVersionResource {
-	out := make([]schema.GroupVersionResource, 0, len(s.byResource))
-	for gvr := range s.byResource {
-		out = append(out, gvr)
-	}
-	slices.SortFunc(out, func(a, b schema.GroupVersionResource) int { return strings.Compare(ResourceName(a), ResourceName(b)) })
-	return out
+// Resources returns the resources that the rules name, sorted. The caller must
+// not modify the slice.
+func (s *Set) Resources() []schema.GroupVersionResource { return s.resources }
+
+// Versions returns those of a resource that the rules name, sorted. The caller
+// must not modify the slice.
+func (s *Set) Versions(resource schema.GroupResource) []schema.GroupVersionResource {
+	return s.versions[resource]
+}
+
+func compareResources(a, b schema.GroupVersionResource) int {
+	return strings.Compare(ResourceName(a), ResourceName(b))
 }
 
 // ResourceName spells a GVR as Rectifier does everywhere, in logs, metrics and
