@@ -8,7 +8,7 @@
 //	builtin.json.gz (embedded) ─ Builtin ─┐
 //	CRD manifests ────────────── CRDs ────┼─ OpenAPI v3 definitions ─▶ what one kind reaches ─▶ *Type ─▶ Check, Merge
 //	/openapi/v3 of a server ──── Cluster ─┘                            (the rest is dropped)
-//	                                                              object + merged ─▶ Changes ─▶ JSON patch
+//	                                                              object + merged ─▶ rules/patch.Diff ─▶ JSON patch
 //
 // A Type is built when it is first asked for, from the definitions that its kind refers to and no others. How a definition
 // becomes lists, maps and keys is decided by k8s.io/kube-openapi/pkg/schemaconv, the same code as in the API server. The walk
@@ -17,7 +17,7 @@
 // # Ownership
 //
 // Nothing here modifies what it is given. A merged object shares all that was not changed with the object, and what was put in
-// with the configuration, so it is read-only too. What is shared is recognised by Changes without being walked.
+// with the configuration, so it is read-only too. What is shared is recognised by rules/patch without being walked.
 //
 // # Concurrency
 //

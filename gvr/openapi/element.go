@@ -19,7 +19,16 @@ func elementKey(s *smd.Schema, t *smd.List, item any) (string, error) {
 	if !ok {
 		return "", errors.New("it is not a map")
 	}
-	key, found := make([]byte, 0, 64), false
+	if len(t.Keys) == 1 {
+		v, ok := m[t.Keys[0]]
+		if !ok {
+			v = keyDefault(s, t, t.Keys[0])
+		}
+		if key, ok := plainKey(v); ok {
+			return key, nil
+		}
+	}
+	key, found := append(make([]byte, 0, 64), encodedKey), false
 	for _, name := range t.Keys {
 		v, ok := m[name]
 		if !ok {
@@ -42,11 +51,23 @@ func elementKey(s *smd.Schema, t *smd.List, item any) (string, error) {
 }
 
 func setKey(item any) (string, error) {
-	key, ok := appendScalar(nil, item)
+	if key, ok := plainKey(item); ok {
+		return key, nil
+	}
+	key, ok := appendScalar([]byte{encodedKey}, item)
 	if !ok || item == nil {
 		return "", errors.New("it is in a set and not a scalar")
 	}
 	return string(key), nil
+}
+
+// encodedKey begins all keys but plain ones.
+const encodedKey = 0
+
+// plainKey returns a string as the key that it is: nearly all elements have one string for a key, and it costs nothing.
+func plainKey(v any) (string, bool) {
+	s, ok := v.(string)
+	return s, ok && (s == "" || s[0] != encodedKey)
 }
 
 func keyDefault(s *smd.Schema, t *smd.List, name string) any {
