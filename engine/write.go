@@ -123,7 +123,13 @@ func (d *decision) accepted(ctx context.Context, request *rules.Request, version
 		d.remember().wrote(version, written, time.Now())
 	}
 	unmet := d.unmet(request, answer, result.Object)
-	if written == version {
+	switch {
+	case written == version && d.released(answer):
+		// The object went instead of being stored, and what the cache has of
+		// it until the watch says so is not decided on again.
+		d.remember().expectNewerThan(version, time.Now())
+		unmet = nil
+	case written == version:
 		unmet = request.Rules // nothing was stored at all
 	}
 	for _, r := range unmet {
@@ -131,6 +137,12 @@ func (d *decision) accepted(ctx context.Context, request *rules.Request, version
 	}
 	d.parked.unpark(d.resource, request.Subresource)
 	d.recordFix(ctx, request, verdictsOf(result.Verdicts, request.Rules))
+}
+
+// released reports whether an answer lacks the last finalizer of an object that
+// is being deleted.
+func (d *decision) released(answer *unstructured.Unstructured) bool {
+	return answer.GetDeletionTimestamp() != nil && len(answer.GetFinalizers()) == 0 && len(d.object.GetFinalizers()) > 0
 }
 
 // unmet returns the rules of an accepted request that would change the

@@ -97,7 +97,7 @@ func (c *cluster) grant(ctx context.Context, user string) error {
 	name := metav1.ObjectMeta{Name: user}
 	watch := []string{"list", "watch"}
 	role := &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: append(watch, "patch")},
+		{APIGroups: []string{"apps"}, Resources: []string{"deployments", "statefulsets", "daemonsets"}, Verbs: append(watch, "patch")},
 		{APIGroups: []string{"apps"}, Resources: []string{"deployments/scale"}, Verbs: []string{"patch"}},
 		{APIGroups: []string{"example.io"}, Resources: []string{"backups"}, Verbs: append(watch, "patch")},
 		{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"}, Verbs: watch},

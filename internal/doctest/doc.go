@@ -1,7 +1,8 @@
 // Package doctest runs what the documentation shows. It has no code, only tests:
 //
 //   - the command lines in README.md, CONTRIBUTING.md and the examples' READMEs,
-//   - each example's rule on its before.yaml,
+//   - each example's rule on its before.yaml, with the crd.yaml, objects.yaml and
+//     now (a time) that the folder may hold,
 //   - the table of flags, targets of make, and links between the documents.
 //
 // A ```console block holds commands after "$ " with the output that they must

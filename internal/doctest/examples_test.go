@@ -24,17 +24,17 @@ func TestExamples(t *testing.T) {
 		dir := filepath.Dir(before)
 		name := filepath.Base(dir)
 		t.Run(name, func(t *testing.T) {
-			fix := "rectifier fix " + rulesOf(dir, name)
-			want, err := os.ReadFile(dir + "/after.yaml")
-			if err != nil {
-				t.Fatal(err)
+			fix := "rectifier fix " + rulesOf(t, dir, name)
+			want, wrong := read(t, dir+"/after.yaml"), read(t, before)
+			if want == wrong {
+				t.Error("after.yaml is before.yaml: the example shows nothing")
 			}
 			for _, input := range []string{"before.yaml", "after.yaml"} {
 				if told, failed := shell(t, dir, fix+" "+input+" >"+os.DevNull); failed {
 					t.Errorf("%s %s fails:\n%s", fix, input, told)
 				}
 				got, _ := shell(t, dir, fix+" "+input+" 2>"+os.DevNull)
-				if diff := cmp.Diff(string(want), got); diff != "" {
+				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s %s (-after.yaml +output):\n%s", fix, input, diff)
 				}
 			}
@@ -45,15 +45,51 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// rulesOf are the flags for an example: its rule and CRD, or the built-in rule
-// of its name.
-func rulesOf(dir, name string) string {
-	if _, err := os.Stat(dir + "/rule.yaml"); err != nil {
+// Every folder is an example.
+func TestFoldersOfExamples(t *testing.T) {
+	entries, err := os.ReadDir(root + "/examples")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		for _, file := range []string{"README.md", "before.yaml", "after.yaml"} {
+			if path := filepath.Join(root, "examples", entry.Name(), file); entry.IsDir() && read(t, path) == "" {
+				t.Errorf("%s is empty", path)
+			}
+		}
+	}
+}
+
+// rulesOf are the flags for an example: its rule, or the built-in one of its
+// name, and what else its folder holds.
+func rulesOf(t *testing.T, dir, name string) string {
+	t.Helper()
+	if !exists(dir + "/rule.yaml") {
 		return "--builtin " + name
 	}
 	flags := "--builtin none --rules rule.yaml"
-	if _, err := os.Stat(dir + "/crd.yaml"); err == nil {
+	if exists(dir + "/crd.yaml") {
 		flags += " --crds crd.yaml"
 	}
+	if exists(dir + "/objects.yaml") {
+		flags += " --objects objects.yaml"
+	}
+	if exists(dir + "/now") {
+		flags += " --now " + strings.TrimSpace(read(t, dir+"/now"))
+	}
 	return flags
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }
