@@ -253,6 +253,8 @@ func (d *decoder) failIssues(t text, offset int, source string, issues []*expres
 		rest := source[min(issue.Offset, len(source)):]
 		name := identifier.FindString(strings.TrimPrefix(rest, variablePrefix))
 		switch {
+		case d.inLookup && (strings.HasPrefix(rest, variablePrefix) || strings.HasPrefix(rest, lookupPrefix)):
+			msg = "a lookup can read object, namespaceObject and now only: it comes before variables and other lookups"
 		case strings.HasPrefix(rest, variablePrefix) && name != "" && !slices.Contains(d.vars, name):
 			msg = fmt.Sprintf("no variable %q is declared before this%s", name, didYouMean(name, d.vars))
 		case strings.HasPrefix(rest, lookupPrefix):

@@ -21,6 +21,7 @@ type decoder struct {
 	rule     string
 	vars     []string                    // the variables that are declared so far
 	lookups  []string                    // the lookups, likewise
+	inLookup bool                        // what is compiled belongs to a lookup
 	reads    map[string]yamldoc.Position // the names that the rule's CEL reads, and where first
 	fields   *expression.Analysis        // which of their fields
 	problems []*Problem

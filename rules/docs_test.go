@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -99,9 +100,14 @@ func TestExpressionsInTheDocsGiveWhatTheySay(t *testing.T) {
 	}
 }
 
-type objectOnly map[string]any
+type objectAndNow map[string]any
 
-func (o objectOnly) Resolve(string) (any, error) { return map[string]any(o), nil }
+func (o objectAndNow) Resolve(name string) (any, error) {
+	if name == nowName {
+		return time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC), nil
+	}
+	return map[string]any(o), nil
+}
 
 func checkSnippet(t *testing.T, snippet string) {
 	var on, want string
@@ -119,6 +125,9 @@ func checkSnippet(t *testing.T, snippet string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if env, err = env.Declare(nowName, expression.Timestamp); err != nil {
+		t.Fatal(err)
+	}
 	program, issues := env.Compile(strings.Join(source, "\n"))
 	if len(issues) > 0 {
 		t.Fatalf("%s\n%s", snippet, issues[0].Msg)
@@ -127,7 +136,7 @@ func checkSnippet(t *testing.T, snippet string) {
 		return
 	}
 	var got any
-	value, err := program.Eval(objectOnly(object(t, on)))
+	value, err := program.Eval(objectAndNow(object(t, on)))
 	if err == nil {
 		got, err = value.Native()
 	}

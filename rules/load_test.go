@@ -36,6 +36,11 @@ func load(t testing.TB, texts ...string) *Set {
 	for _, p := range problems {
 		t.Errorf("%s", p.Detail())
 	}
+	for _, s := range sources {
+		if _, err := validate(t, s.Name, s.Data); err != nil {
+			t.Errorf("a rule that loads does not fit the JSON Schema: %v\n%s", err, s.Data)
+		}
+	}
 	if t.Failed() {
 		t.FailNow()
 	}

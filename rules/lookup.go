@@ -185,7 +185,8 @@ func selectorOf(v any) (labels.Selector, error) {
 		return nil, fmt.Errorf("must be a mapping, not %s", kindOf(v))
 	}
 	s := &metav1.LabelSelector{}
-	for key, part := range m {
+	for _, key := range slices.Sorted(maps.Keys(m)) { // so that of several errors always the same is told
+		part := m[key]
 		switch key {
 		case "matchLabels":
 			values, ok := part.(map[string]any)
@@ -193,10 +194,10 @@ func selectorOf(v any) (labels.Selector, error) {
 				return nil, fmt.Errorf("matchLabels must be a mapping, not %s", kindOf(part))
 			}
 			s.MatchLabels = make(map[string]string, len(values))
-			for k, v := range values {
-				text, ok := v.(string)
+			for _, k := range slices.Sorted(maps.Keys(values)) {
+				text, ok := values[k].(string)
 				if !ok {
-					return nil, fmt.Errorf("matchLabels.%s must be a string, not %s", k, kindOf(v))
+					return nil, fmt.Errorf("matchLabels.%s must be a string, not %s", k, kindOf(values[k]))
 				}
 				s.MatchLabels[k] = text
 			}

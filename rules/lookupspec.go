@@ -14,6 +14,8 @@ import (
 // that their templates may read. It returns the environment with the results.
 func (d *decoder) compileLookups(env *expression.Env, lookups []lookup) (*expression.Env, []*Lookup) {
 	templates := &templates{decoder: d, env: env}
+	d.inLookup = true
+	defer func() { d.inLookup = false }()
 	var out []*Lookup
 	for _, l := range lookups {
 		switch {
@@ -50,7 +52,7 @@ func (d *decoder) compileLookups(env *expression.Env, lookups []lookup) (*expres
 // namespace compiles the namespace in which is looked up.
 func (t *templates) namespace(n *yaml.Node) template {
 	switch {
-	case n.Kind != yaml.ScalarNode || isNull(n):
+	case n.Kind != yaml.ScalarNode:
 		t.fail(n, "namespace must be a string, not %s: leave it out for all namespaces", describe(n))
 		return constant{}
 	case !t.wantString(n, "namespace"):

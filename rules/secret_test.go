@@ -22,13 +22,13 @@ spec:
 // SEC-01: what a rule computes from a Secret is not published.
 func TestMessagesOverSecretsAreRefused(t *testing.T) {
 	for message, refused := range map[string]bool{
-		"plain": false,
-		"checked ${object.metadata.name}":                          false,
-		"in ${object.metadata.?annotations['team'].orValue('?')}":  false,
-		"it is ${object.data.password}":                            true,
-		"it is ${variables.pw}":                                    true,
-		"it is ${string(variables.all.data.size())}":               true,
-		"it is ${object.metadata.annotations.map(k, k).join(',')}": false,
+		"plain":                           false,
+		"checked ${object.metadata.name}": false,
+		"in ${object.metadata.?annotations['team'].orValue('?')}":                                  false,
+		"it is ${object.data.password}":                                                            true,
+		"it is ${variables.pw}":                                                                    true,
+		"it is ${string(variables.all.data.size())}":                                               true,
+		"it is ${object.metadata.annotations.map(k, k).join(',')}":                                 false,
 		"it is ${object.metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']}": true,
 	} {
 		text := strings.ReplaceAll(strings.ReplaceAll(secretRule, "MESSAGE", message), "CONDITION", `"true"`)

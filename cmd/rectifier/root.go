@@ -78,7 +78,7 @@ code to write or generate.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(s), newFix(s), newImport(s), newVersion(s))
+	root.AddCommand(newRun(s), newFix(s), newImport(s), newSchema(s), newVersion(s))
 	return root
 }
 
