@@ -192,10 +192,9 @@ func (e *Engine) Run(ctx context.Context) error {
 }
 
 // rulesFor returns the rules for a resource that can run now: the others are
-// parked.
-func (e *Engine) rulesFor(resource schema.GroupVersionResource, info gvr.Info) []*rules.Rule {
+// parked. ns is how far Namespaces are known.
+func (e *Engine) rulesFor(resource schema.GroupVersionResource, info gvr.Info, ns gvr.Availability) []*rules.Rule {
 	all := e.rules.For(resource)
-	ns, _ := e.informers.Availability(namespaces)
 	canNot := func(r *rules.Rule) bool { return e.parkedReason(r, info, ns) != "" }
 	if !slices.ContainsFunc(all, canNot) {
 		return all

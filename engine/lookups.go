@@ -48,19 +48,14 @@ func (l *lookups) Find(q rules.Query) ([]map[string]any, error) {
 	l.queries = append(l.queries, q)
 	// Before the cache is read: a change that comes right after is not missed.
 	l.dependents.add(l.object, q)
-	switch available, reason := l.informers.Availability(q.Resource); {
+	found, available, reason, err := l.informers.Find(q.Resource, q.Index(), q.Keys()...)
+	switch {
+	case err != nil:
+		return nil, err
 	case available == gvr.Absent && q.Optional:
 		return nil, nil
 	case available != gvr.Available:
 		return nil, fmt.Errorf("%s: %s", rules.ResourceName(q.Resource), reason)
-	}
-	var found []*unstructured.Unstructured
-	for _, key := range q.Keys() {
-		objects, err := l.informers.ByIndex(q.Resource, q.Index(), key)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, objects...)
 	}
 	found = slices.DeleteFunc(found, func(u *unstructured.Unstructured) bool { return !q.Selects(u.Object) })
 	slices.SortFunc(found, func(a, b *unstructured.Unstructured) int {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,17 +12,21 @@ import (
 	"github.com/rectifier-dev/rectifier/rules"
 )
 
-// ErrUnreachable is what Once returns when the cluster could not be reached,
-// or did not let the engine read what the rules need.
-var ErrUnreachable = errors.New("the cluster could not be reached or refused")
+// What Once returns besides nil: it could not do all that the rules say.
+var (
+	// ErrUnreachable: the cluster could not be reached, or did not allow what
+	// the rules need.
+	ErrUnreachable = errors.New("the cluster could not be reached or refused")
+	// ErrParked: rules could not run, because what they name is not there.
+	ErrParked = errors.New("rules did nothing")
+)
 
 // reachTimeout is how long Once waits for a first answer of the cluster.
 const reachTimeout = 30 * time.Second
 
 // Once evaluates every object once, writes what is wrong, sees the writes in
-// its cache, and returns. Resources that are not served are passed over; one
-// that may not be read, or a ctx that ends before all is done, is
-// ErrUnreachable.
+// its cache, and returns. The error says what could not be done; everything
+// else has been.
 func (e *Engine) Once(ctx context.Context) (Summary, error) {
 	e.pending = newPending()
 	running, stop := context.WithCancel(ctx)
@@ -30,6 +35,9 @@ func (e *Engine) Once(ctx context.Context) (Summary, error) {
 	go func() { done <- e.Run(running) }()
 
 	err := e.settled(running, done)
+	if err == nil {
+		err = e.shortfall()
+	}
 	stop()
 	if runErr := <-done; err == nil {
 		err = runErr
@@ -37,60 +45,83 @@ func (e *Engine) Once(ctx context.Context) (Summary, error) {
 	return e.tally.summary(), err
 }
 
-// settled waits until every resource is synced or parked, and every key is
-// settled.
+// settled waits until all that rules need is there or known not to be, and
+// every object has been looked at since.
 func (e *Engine) settled(ctx context.Context, done chan error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	reach := time.After(reachTimeout)
+	again := false
 	for {
 		select {
 		case <-reach:
 			if !e.informers.Discovered() {
-				return fmt.Errorf("%w: %s", ErrUnreachable, e.unfinished())
+				return fmt.Errorf("%w: discovery did not succeed in %v", ErrUnreachable, reachTimeout)
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("%w: %s", ErrUnreachable, e.unfinished())
+			return fmt.Errorf("%w: not done in time: %s", ErrUnreachable, e.unfinished())
 		case err := <-done:
 			done <- err
 			return err
 		case <-tick.C:
 		}
-		if !e.informers.Discovered() {
-			continue
-		}
-		ready, refused := true, ""
-		for _, s := range e.informers.Status() {
-			switch s.State {
-			case gvr.Syncing, gvr.Failing:
-				ready = false
-			case gvr.Forbidden:
-				refused = fmt.Sprintf("%s: %s", rules.ResourceName(s.Resource), s.Reason)
+		switch {
+		case e.unfinished() != "" || !e.pending.idle():
+		case !again:
+			// Objects may have been looked at before what their rules look up
+			// was there. Now it is.
+			again = true
+			for _, resource := range e.rules.Resources() {
+				e.enqueueAll(resource)
 			}
+		default:
+			return nil
 		}
-		if !ready || !e.pending.idle() {
-			continue
-		}
-		if refused != "" {
-			return fmt.Errorf("%w: %s", ErrUnreachable, refused)
-		}
-		return nil
 	}
 }
 
+// unfinished says what is still on its way; empty: nothing.
 func (e *Engine) unfinished() string {
 	if !e.informers.Discovered() {
-		return "discovery did not succeed in time"
+		return "discovery has not succeeded"
 	}
 	for _, s := range e.informers.Status() {
 		if s.State == gvr.Syncing || s.State == gvr.Failing {
-			return fmt.Sprintf("%s is %s: %s", rules.ResourceName(s.Resource), s.State, s.Reason)
+			return strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", rules.ResourceName(s.Resource), s.State, s.Reason), ": ")
 		}
 	}
-	for r, subresources := range e.parked.missing() {
-		return fmt.Sprintf("patch %s %q is forbidden", rules.ResourceName(r), subresources)
+	for _, resource := range e.needSchemas() {
+		if _, served := e.informers.Info(resource); served && !e.schemas.asked(resource) {
+			return "the schema of " + rules.ResourceName(resource) + " has not been read"
+		}
 	}
-	return "not everything could be settled in time"
+	return ""
+}
+
+// shortfall says what could not be done for want of a permission or of a
+// resource; nil: nothing.
+func (e *Engine) shortfall() error {
+	var refused, absent []string
+	for _, s := range e.informers.Status() {
+		if len(e.rules.For(s.Resource)) == 0 {
+			continue // what that means is told with the rules that need it
+		}
+		line := fmt.Sprintf("%s: %s%s", rules.ResourceName(s.Resource), s.Reason, e.consequence(s))
+		switch s.State {
+		case gvr.Forbidden:
+			refused = append(refused, line)
+		case gvr.Waiting:
+			absent = append(absent, line)
+		}
+	}
+	refused = append(refused, e.parkedRules()...)
+	switch {
+	case len(refused) > 0:
+		return fmt.Errorf("%w:\n  %s", ErrUnreachable, strings.Join(append(refused, absent...), "\n  "))
+	case len(absent) > 0:
+		return fmt.Errorf("%w:\n  %s", ErrParked, strings.Join(absent, "\n  "))
+	}
+	return nil
 }
 
 // pending knows the keys that are not settled: queued, being worked on,

@@ -126,15 +126,33 @@ func (s *countingSink) done(ctx context.Context, in, out *eventsv1.Event, err er
 
 // Summary counts what an engine has done.
 type Summary struct {
-	Fixed   int // requests that were accepted
-	Failed  int // rules that failed on an object, each counted once per object
-	WouldBe int // requests that --dry-run held back
+	Fixed     int // requests that were accepted
+	Failed    int // rules that failed on an object, each counted once per object
+	WouldBe   int // requests that --dry-run held back, each counted once per object
+	LeftAlone int // objects that asked not to be touched, each counted once
 }
 
 // tally is a Summary in the making.
 type tally struct {
 	mu sync.Mutex
 	Summary
+	wouldBe, leftAlone map[string]bool // what has been counted
+}
+
+// dryRun reports whether a request is held back for the first time.
+func (t *tally) dryRun(key Key, subresource string) bool {
+	return t.first(&t.wouldBe, key.String()+" "+subresource)
+}
+
+func (t *tally) first(seen *map[string]bool, what string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if *seen == nil {
+		*seen = map[string]bool{}
+	}
+	was := (*seen)[what]
+	(*seen)[what] = true
+	return !was
 }
 
 func (t *tally) count(add func(*Summary)) {
@@ -158,9 +176,16 @@ func (d *decision) recordFix(ctx context.Context, request *rules.Request, verdic
 	}
 }
 
-func (d *decision) recordDryRun(ctx context.Context, request *rules.Request) {
-	d.tally.count(func(s *Summary) { s.WouldBe++ })
-	klog.FromContext(ctx).Info("Would be fixed (dry run)", "rules", names(request.Rules), "subresource", request.Subresource)
+// recordDryRun tells what would be done, once for each rule and change.
+func (d *decision) recordDryRun(ctx context.Context, request *rules.Request, verdicts []rules.Verdict) {
+	if d.tally.dryRun(d.key, request.Subresource) {
+		d.tally.count(func(s *Summary) { s.WouldBe++ })
+	}
+	for _, v := range verdicts {
+		d.reportOnce(ctx, v.Rule, v.Event.Message, func(message string) {
+			klog.FromContext(ctx).Info("Would be fixed (dry run)", "rule", v.Rule.Name, "subresource", request.Subresource, "message", message)
+		})
+	}
 }
 
 // recordProblem tells that a rule has failed on an object.
@@ -184,7 +209,13 @@ func (d *decision) reportErrors(ctx context.Context, ran []*rules.Rule, result r
 		case v.Err != nil:
 			d.reportError(ctx, v)
 			continue
-		case v.Outcome == rules.Patch && r.Mode == rules.Audit:
+		case v.Outcome == rules.Skip:
+			d.reportOptOut(ctx, v)
+			continue
+		case v.Outcome == rules.Patch && (r.Mode == rules.Audit || d.opts.DryRun):
+			if r.Mode != rules.Audit {
+				continue // told when the request is held back
+			}
 			d.reportOnce(ctx, r, v.Event.Message, func(message string) {
 				klog.FromContext(ctx).Info("Would be fixed (mode Audit)", "rule", r.Name, "message", message)
 			})
@@ -214,6 +245,17 @@ func (d *decision) reportError(ctx context.Context, v rules.Verdict) {
 		reason = "BadOptOut"
 	}
 	d.reportOnce(ctx, v.Rule, v.Err.Error(), func(message string) { d.recordProblem(ctx, v.Rule, reason, message) })
+}
+
+// reportOptOut tells that an object asked a rule to leave it alone: a forgotten
+// annotation must not be a riddle.
+func (d *decision) reportOptOut(ctx context.Context, v rules.Verdict) {
+	if d.pending != nil && d.tally.first(&d.tally.leftAlone, d.key.String()) {
+		d.tally.count(func(s *Summary) { s.LeftAlone++ })
+	}
+	d.reportOnce(ctx, v.Rule, v.Reason, func(reason string) {
+		klog.FromContext(ctx).V(1).Info("Left alone", "rule", v.Rule.Name, "reason", reason)
+	})
 }
 
 func (d *decision) reportOnce(ctx context.Context, r *rules.Rule, message string, tell func(string)) {

@@ -51,6 +51,13 @@ func (c *schemaCache) get(resource schema.GroupVersionResource) rules.Schema {
 	return nil
 }
 
+// asked reports whether it is known if the schema can be had.
+func (c *schemaCache) asked(resource schema.GroupVersionResource) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.types[resource] != nil || c.failed[resource] != ""
+}
+
 // missing says why the schema of a resource is not known; empty: it is.
 func (c *schemaCache) missing(resource schema.GroupVersionResource) string {
 	c.mu.Lock()

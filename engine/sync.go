@@ -201,10 +201,12 @@ func (d *decision) decide(ctx context.Context, v view) error {
 		return nil // gone since; what comes back is enqueued anew
 	}
 	d.view, d.replicasPath = v, info.ReplicasPath
-	if !d.findNamespace(info) {
+	// Asked once: a rule that reads the Namespace runs only if it was there to be found.
+	ns, _ := d.informers.Availability(namespaces)
+	if !d.findNamespace(info, ns) {
 		return &againError{staleWait, "the cache does not hold its Namespace yet"}
 	}
-	all := d.rulesFor(v.resource, info)
+	all := d.rulesFor(v.resource, info, ns)
 	if d.state.splitting() {
 		return d.writeOneByOne(ctx, all)
 	}
@@ -243,9 +245,9 @@ func (d *decision) recheckAt(at time.Time) {
 
 // findNamespace looks up the object's Namespace; it reports false if that
 // should be in the cache and is not yet.
-func (d *decision) findNamespace(info gvr.Info) bool {
+func (d *decision) findNamespace(info gvr.Info, available gvr.Availability) bool {
 	d.namespace = nil
-	if available, _ := d.informers.Availability(namespaces); !info.Namespaced || available != gvr.Available {
+	if !info.Namespaced || available != gvr.Available {
 		return true
 	}
 	ns, ok := d.informers.Get(namespaces, "", d.key.Namespace)

@@ -39,10 +39,13 @@ func (d *decision) send(ctx context.Context, result rules.Result) error {
 	for i := range result.Requests {
 		request := &result.Requests[i]
 		if d.opts.DryRun {
-			d.recordDryRun(ctx, request)
+			d.recordDryRun(ctx, request, verdictsOf(result.Verdicts, request.Rules))
 			continue
 		}
 		if wait, reason := d.parked.wait(d.resource, request.Subresource, time.Now()); wait > 0 {
+			if d.pending != nil {
+				return nil
+			}
 			return &againError{wait, reason}
 		}
 		answer, err := d.patch(ctx, request, version)
@@ -95,6 +98,9 @@ func (d *decision) failed(ctx context.Context, request *rules.Request, version s
 			return &refusedError{request, version, f.reason} // an admission plugin said no
 		}
 		wait := d.parked.park(d.resource, request.Subresource, time.Now())
+		if d.pending != nil {
+			return nil // Once does not wait for a Role; it tells what was missing
+		}
 		klog.FromContext(ctx).Info("Not allowed to write; waiting for permission", "verb", "patch", "target", d.target(request), "again", wait)
 		return &againError{wait, "forbidden"}
 	}

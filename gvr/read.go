@@ -98,17 +98,38 @@ func (m *Manager) LastSyncVersion(gvr schema.GroupVersionResource, namespace str
 
 // ByIndex returns the objects with a value in an index of Options.Indexers (or cache.NamespaceIndex), in no particular
 // order. The slice is the caller's, the objects are read-only. An index that the resource does not have is an error of
-// the caller; a resource that is not in use, or parked, has no objects.
+// the caller; a resource that is not in use, or parked, has no objects. Who concludes something from an object's absence
+// uses Find.
 func (m *Manager) ByIndex(gvr schema.GroupVersionResource, index, value string) ([]*unstructured.Unstructured, error) {
+	return byIndex(m.stores(gvr), gvr, index, value)
+}
+
+// Find is ByIndex for several values and Availability, both of one moment: a resource whose informer is stopped, or
+// started anew, right now does not look as if it had no objects. There are objects only if it is Available.
+func (m *Manager) Find(gvr schema.GroupVersionResource, index string, values ...string) ([]*unstructured.Unstructured, Availability, string, error) {
+	m.mu.RLock()
+	availability, reason := m.availabilityLocked(gvr)
+	stores := m.storesLocked(gvr)
+	m.mu.RUnlock()
+	if availability != Available {
+		return nil, availability, reason, nil
+	}
+	objects, err := byIndex(stores, gvr, index, values...)
+	return objects, availability, reason, err
+}
+
+func byIndex(stores []cache.Indexer, gvr schema.GroupVersionResource, index string, values ...string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	for _, store := range m.stores(gvr) {
-		found, err := store.ByIndex(index, value)
-		if err != nil {
-			return nil, fmt.Errorf("look up %s: %w", gvr.GroupResource(), err)
-		}
-		for _, obj := range found {
-			if u, ok := obj.(*unstructured.Unstructured); ok {
-				objects = append(objects, u)
+	for _, store := range stores {
+		for _, value := range values {
+			found, err := store.ByIndex(index, value)
+			if err != nil {
+				return nil, fmt.Errorf("look up %s: %w", gvr.GroupResource(), err)
+			}
+			for _, obj := range found {
+				if u, ok := obj.(*unstructured.Unstructured); ok {
+					objects = append(objects, u)
+				}
 			}
 		}
 	}
@@ -133,6 +154,10 @@ const (
 func (m *Manager) Availability(gvr schema.GroupVersionResource) (Availability, string) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
+	return m.availabilityLocked(gvr)
+}
+
+func (m *Manager) availabilityLocked(gvr schema.GroupVersionResource) (Availability, string) {
 	r := m.resources[gvr]
 	if r == nil {
 		return Unavailable, "not in use"
@@ -206,6 +231,10 @@ func (m *Manager) store(gvr schema.GroupVersionResource, namespace string) cache
 func (m *Manager) stores(gvr schema.GroupVersionResource) []cache.Indexer {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
+	return m.storesLocked(gvr)
+}
+
+func (m *Manager) storesLocked(gvr schema.GroupVersionResource) []cache.Indexer {
 	r := m.resources[gvr]
 	if r == nil {
 		return nil

@@ -59,6 +59,8 @@ type Verdict struct {
 	Rule    *Rule
 	Outcome Outcome
 	Reason  string // why Skip or Pass
+	// OptedOut: skipped because the object, or its Namespace, asks for it.
+	OptedOut bool
 	// Err is, with Error, an *EvaluationError, an *UnknownError or a
 	// *NotConvergingError; with Skip, what is wrong with an opt-out.
 	Err   error
@@ -71,7 +73,7 @@ type Event struct{ Reason, Message string }
 // Result is what the rules make of an object together.
 type Result struct {
 	// Verdicts are in the order of evaluation. Without Input.Explain they hold
-	// outcomes Patch and Error only.
+	// outcomes Patch and Error, and opt-outs, only.
 	Verdicts []Verdict
 	// Object is the object after all enforced changes. It shares with
 	// Input.Object what no rule changed, and is read-only.
@@ -163,7 +165,7 @@ func runChain(rules []*Rule, in Input) chain {
 	for _, r := range rules {
 		s := scope{in: &in, rule: r, object: c.object, start: c.object}
 		v, changes := s.evaluate(namespace, name)
-		if in.Explain || v.Outcome == Patch || v.Err != nil {
+		if in.Explain || v.Outcome == Patch || v.Err != nil || v.OptedOut {
 			c.verdicts = append(c.verdicts, v)
 		}
 		c.recheckAt(s.recheck)
@@ -202,7 +204,7 @@ func (s *scope) evaluate(namespace, name string) (v Verdict, changes []*change) 
 		v.Outcome = Error
 		return v, nil
 	} else if v.Reason != "" {
-		v.Outcome = Skip
+		v.Outcome, v.OptedOut = Skip, s.optedOut
 		return v, nil
 	}
 	if hit, err := s.condition(); err != nil {
@@ -271,7 +273,7 @@ func (s *scope) skip(namespace, name string) (reason string, err error) {
 		optedOut(ns, "its Namespace", s.rule.Name, s.in.Now),
 	} {
 		if asked.reason != "" {
-			s.recheck = asked.until
+			s.recheck, s.optedOut = asked.until, true
 			return asked.reason, asked.err
 		}
 	}

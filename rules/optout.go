@@ -33,8 +33,14 @@ func optedOut(object map[string]any, where, rule string, now time.Time) optOut {
 	}
 	skip, hasSkip := annotations[SkipAnnotation].(string)
 	until, hasUntil := annotations[SkipUntilAnnotation].(string)
-	if !hasSkip && !hasUntil || hasSkip && !names(skip, rule) {
+	if !hasSkip && !hasUntil || hasSkip && !names(skip, rule) && !unclear(skip) {
 		return optOut{}
+	}
+	if hasSkip && unclear(skip) {
+		return optOut{
+			reason: fmt.Sprintf("%s has the annotation %s", where, SkipAnnotation),
+			err:    fmt.Errorf("the annotation %s on %s names rules, or is \"*\" for all, but it is %q: the object is left alone", SkipAnnotation, where, skip),
+		}
 	}
 	out := optOut{reason: fmt.Sprintf("%s has the annotation %s", where, SkipAnnotation)}
 	if !hasSkip {
@@ -52,6 +58,16 @@ func optedOut(object map[string]any, where, rule string, now time.Time) optOut {
 	}
 	out.until = end
 	return out
+}
+
+// unclear reports whether somebody wrote what is no list of rules, but surely
+// meant that the object is not to be touched.
+func unclear(skip string) bool {
+	switch strings.ToLower(strings.TrimSpace(skip)) {
+	case "true", "yes", "all", "1", "on", "":
+		return true
+	}
+	return false
 }
 
 // names reports whether a skip annotation names a rule.

@@ -19,13 +19,14 @@ const (
 
 // scope gives the expressions of one rule, on one object, their names.
 type scope struct {
-	in      *Input
-	rule    *Rule
-	object  map[string]any // what `object` is now: patches see those before them
-	start   map[string]any // what variables and lookups are computed from
-	vars    []lazyValue    // like rule.variables; nil until one is read
-	found   []lazyList     // like rule.Lookups; nil until one is read
-	recheck time.Time      // when the rule wants to be asked again; zero: never
+	in       *Input
+	rule     *Rule
+	object   map[string]any // what `object` is now: patches see those before them
+	start    map[string]any // what variables and lookups are computed from
+	vars     []lazyValue    // like rule.variables; nil until one is read
+	found    []lazyList     // like rule.Lookups; nil until one is read
+	optedOut bool
+	recheck  time.Time // when the rule wants to be asked again; zero: never
 }
 
 type lazyValue struct {

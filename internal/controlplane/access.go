@@ -48,6 +48,8 @@ func (c *ControlPlane) WriteKubeconfig(path, user string, groups ...string) erro
 func (c *ControlPlane) KubeconfigFile() string { return c.path("kubeconfig") }
 
 func (c *ControlPlane) addUser(name string, groups []string) (*envtest.AuthenticatedUser, error) {
+	c.users.Lock()
+	defer c.users.Unlock()
 	user, err := c.plane.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate for %s: %w", name, err)
