@@ -22,7 +22,7 @@ help: ## List the targets
 
 ##@ Build
 build: ## Build bin/rectifier
-	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/rectifier ./cmd/rectifier
+	$(GO) build -ldflags '-X main.version=$(VERSION)' -o bin/rectifier ./cmd/rectifier
 
 clean: ## Remove bin (the servers stay in the cache)
 	rm -rf bin
@@ -44,6 +44,7 @@ lint: ## Check gofmt, go vet and staticcheck
 	$(STATICCHECK) ./...
 
 ##@ Run
+demo: export KUBE_CACHE_MUTATION_DETECTOR := false
 demo: control-plane ## Show Rectifier at work on a real API server (KEEP=1 leaves it up)
 	@$(GO) build -o bin/demo ./internal/demo && exec bin/demo $(if $(KEEP),--keep)
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
@@ -72,7 +73,8 @@ type Engine struct {
 	objects    objectTable
 	dependents dependents
 	schemas    *schemaCache
-	failing    sync.Map // resources whose informers fail at the moment
+	rate       flowcontrol.RateLimiter // of writes
+	failing    sync.Map                // resources whose informers fail at the moment
 	recorder   *recorder
 	parked     parkedWrites
 	pending    *pending // with Once only
@@ -103,15 +105,19 @@ func New(opts Options) (*Engine, error) {
 	}); err != nil {
 		return nil, fmt.Errorf("prepare the informers: %w", err)
 	}
-	writes := rest.CopyConfig(opts.Config)
-	writes.QPS, writes.Burst = opts.QPS, opts.Burst
+	// Writes wait for their rate before the time of a request begins to count.
+	writes := unlimited(opts.Config)
+	e.rate = flowcontrol.NewFakeAlwaysRateLimiter()
+	if opts.QPS > 0 {
+		e.rate = flowcontrol.NewTokenBucketRateLimiter(opts.QPS, opts.Burst)
+	}
 	writes.Wrap(func(rt http.RoundTripper) http.RoundTripper { return retryAfterTransport{rt} })
 	if e.writer, err = dynamic.NewForConfig(writes); err != nil {
 		return nil, fmt.Errorf("prepare the client for writes: %w", err)
 	}
 	// Events and access reviews have limits of their own, so that neither
 	// keeps a fix waiting.
-	side := rest.CopyConfig(opts.Config)
+	side := unlimited(opts.Config)
 	side.QPS, side.Burst = eventQPS, eventBurst
 	client, err := kubernetes.NewForConfig(side)
 	if err != nil {
@@ -146,12 +152,15 @@ func withDefaults(o Options) Options {
 	return o
 }
 
-// unlimited lifts client-go's limit of 5 requests a second, which would let
+// unlimited makes the config of a client. It lifts client-go's limit of 5 requests a second, which would let
 // discovery and the initial lists wait for each other. The API server's
 // priority and fairness bounds them.
 func unlimited(c *rest.Config) *rest.Config {
 	c = rest.CopyConfig(c)
 	c.QPS = -1
+	// Warnings of the server are logged by default: a line for each request to
+	// a deprecated version, and what a webhook writes there can be anything.
+	c.WarningHandler = rest.NoWarnings{}
 	return c
 }
 

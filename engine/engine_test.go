@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -143,13 +144,13 @@ patch: {json: [{op: add, path: /spec/template/metadata/labels/tier, value: front
 
 	// RTY-02: a status that changes all the time must not turn the mistake
 	// into a request each time.
-	_, before := f.writes("deployments")
+	before := f.answered("deployments", 422)
 	for i := range 20 {
 		f.merge(deployments, "web", fmt.Sprintf(`{"status":{"observedGeneration":%d}}`, i+10), "status")
 	}
 	f.settle("deployments")
-	if _, after := f.writes("deployments"); after-before > 4 {
-		t.Errorf("%d requests for 20 changes of the status", after-before)
+	if refused := f.answered("deployments", 422) - before; refused > 4 {
+		t.Errorf("%d refusals for 20 changes of the status", refused)
 	}
 }
 
@@ -466,6 +467,78 @@ func TestOnceFixesEverythingAndEnds(t *testing.T) {
 	}
 	if got := f.eventsOn("web-19"); len(got) != 1 {
 		t.Errorf("the events were not written before the end: %q", got)
+	}
+}
+
+// Once looks at every object, however many there are and however often it is
+// asked; it counts each of them once.
+func TestOnceMissesNothing(t *testing.T) {
+	f := newFixture(t)
+	const n = 300
+	for i := range n {
+		f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}}`, i)
+	}
+	config, err := f.cp.User(f.user, "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		e, err := New(f.options(config, Options{DryRun: true}, rule("mark", `
+resource: {version: v1, resource: configmaps}
+match: {namespaces: [NS], names: ["c-*"]}
+patch: {merge: {data: {fixed: "yes"}}}`), rule("apply", `
+resource: {version: v1, resource: configmaps}
+match: {namespaces: [NS], names: [c-1]}
+patch: {applyConfiguration: {metadata: {labels: {a: "1"}}}}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if summary, err := e.Once(t.Context()); err != nil || summary != (Summary{WouldBe: n}) {
+			t.Errorf("got %+v, %v; want %d", summary, err, n)
+		}
+	}
+}
+
+// What Once could not do, it says: a missing right, a resource that is not
+// there. It does not wait for either.
+func TestOnceTellsWhatItCouldNotDo(t *testing.T) {
+	f := newFixture(t)
+	f.grant("configmaps", "list", "watch")
+	config, err := f.cp.User(f.user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`)
+	mark := rule("mark", `
+resource: {version: v1, resource: configmaps}
+patch: {merge: {data: {fixed: "yes"}}}`)
+	absent := rule("absent", `
+resource: {group: nowhere.example.io, version: v1, resource: gadgets}
+patch: {merge: {data: {fixed: "yes"}}}`)
+	for _, tc := range []struct {
+		name  string
+		rules []string
+		opts  Options
+		want  error
+		says  string
+	}{
+		{"no right to write", []string{mark}, Options{}, ErrUnreachable, "forbidden: patch configmaps in namespace " + f.ns + "; parked: mark"},
+		{"nothing served", []string{absent}, Options{}, ErrParked, "nowhere.example.io/v1/gadgets: not served by the cluster; parked: absent"},
+		{"only the right to see Namespaces is missing", []string{mark}, Options{DryRun: true}, nil, ""},
+		{"limited to a Namespace", []string{mark}, Options{DryRun: true, Namespaces: []string{f.ns}}, nil, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e, err := New(f.options(config, tc.opts, tc.rules...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			_, err = e.Once(ctx)
+			if !errors.Is(err, tc.want) || err != nil && !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("got %v; want %v with %q", err, tc.want, tc.says)
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,6 +58,9 @@ func classify(err error) failure {
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return failure{class: unavailable, reason: fmt.Sprintf("no answer within %v", writeTimeout)}
+		}
 		return failure{class: unavailable, reason: "the API server cannot be reached"}
 	}
 	s := status.Status()
@@ -103,7 +107,7 @@ func publicReason(s metav1.Status) string {
 	for _, c := range s.Details.Causes {
 		switch {
 		case c.Field != "" && c.Type != "":
-			causes = append(causes, fmt.Sprintf("%s: %s", c.Field, c.Type))
+			causes = append(causes, strings.Join(append([]string{fmt.Sprintf("%s: %s", c.Field, c.Type)}, mistakes(c.Message)...), "; "))
 		case c.Type != "":
 			causes = append(causes, string(c.Type))
 		}
@@ -112,6 +116,22 @@ func publicReason(s metav1.Status) string {
 		return reason
 	}
 	return reason + " (" + strings.Join(causes, ", ") + ")"
+}
+
+// What the decoder of the API server says of a patch that does not fit the
+// type: names of fields and types, which come from the rule and the schema. The
+// rest of its message is the whole object.
+var decoderMistakes = regexp.MustCompile(`unknown field "[A-Za-z0-9_.\[\]-]{1,200}"|cannot unmarshal [a-z]+ into Go (struct field|value) ([A-Za-z0-9_.]{1,200} )?of type [A-Za-z0-9_.*\[\]]{1,100}`)
+
+// maxMistakes keeps a reason readable.
+const maxMistakes = 3
+
+// mistakes picks out of a server's message what is fit to be told.
+func mistakes(message string) []string {
+	found := decoderMistakes.FindAllString(message, -1)
+	slices.Sort(found)
+	found = slices.Compact(found)
+	return found[:min(len(found), maxMistakes)]
 }
 
 // retryAfterError is an answer that asks to come back later.

@@ -237,6 +237,18 @@ func (f *fixture) writes(resource string) (accepted, all int) {
 	return accepted, all
 }
 
+// answered counts the engine's requests that got an answer with a code.
+func (f *fixture) answered(resource string, code int32) int {
+	f.Helper()
+	n := 0
+	for _, e := range f.requests(resource) {
+		if e.ResponseStatus.Code == code {
+			n++
+		}
+	}
+	return n
+}
+
 func guarded(body json.RawMessage) bool {
 	return strings.Contains(string(body), "resourceVersion") && strings.Contains(string(body), "uid")
 }

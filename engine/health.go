@@ -10,18 +10,15 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
 	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/rules"
 )
 
-// Serve answers /healthz and /readyz on an address until ctx ends.
-func (e *Engine) Serve(ctx context.Context, address string) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return fmt.Errorf("listen for health checks: %w", err)
-	}
+// Serve answers /healthz and /readyz until ctx ends. It closes the listener.
+func (e *Engine) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	klog.FromContext(ctx).Info("Serving health checks", "address", listener.Addr())
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
@@ -93,6 +90,13 @@ func (e *Engine) readiness() (report string, ready bool) {
 	return b.String() + verdict + "\n", ready
 }
 
+// writers names the rules that write a subresource.
+func (e *Engine) writers(resource schema.GroupVersionResource, subresource string) []string {
+	return names(slices.DeleteFunc(slices.Clone(e.rules.For(resource)), func(r *rules.Rule) bool {
+		return !slices.Contains(r.Subresources(), subresource)
+	}))
+}
+
 // consequence tells what it means that a resource is parked.
 func (e *Engine) consequence(s gvr.Status) string {
 	switch parked := names(e.rules.For(s.Resource)); {
@@ -119,10 +123,13 @@ func (e *Engine) parkedRules() []string {
 			}
 		}
 	}
-	for resource, subresources := range e.parked.missing() {
-		for _, s := range subresources {
-			out = append(out, fmt.Sprintf("%s: forbidden: patch %s", rules.ResourceName(resource), strings.TrimSuffix(resource.Resource+"/"+s, "/")))
+	for _, t := range e.parked.missing() {
+		where := ""
+		if t.namespace != "" {
+			where = " in namespace " + t.namespace
 		}
+		out = append(out, fmt.Sprintf("%s: forbidden: patch %s%s; parked: %s", rules.ResourceName(t.resource),
+			strings.TrimSuffix(t.resource.Resource+"/"+t.subresource, "/"), where, strings.Join(e.writers(t.resource, t.subresource), ", ")))
 	}
 	slices.Sort(out)
 	return out

@@ -180,7 +180,7 @@ func TestAMissingPermissionToWrite(t *testing.T) {
 	f.startAs(config, Options{}, rule("mark", `
 resource: {version: v1, resource: configmaps}
 patch: {merge: {data: {fixed: "yes"}}}`))
-	f.wantReadyz(15*time.Second, "v1/configmaps: forbidden: patch configmaps")
+	f.wantReadyz(15*time.Second, "v1/configmaps: forbidden: patch configmaps in namespace "+f.ns+"; parked: mark")
 	f.settle("configmaps")
 	if _, all := f.writes("configmaps"); all > 2*DefaultWorkers {
 		t.Errorf("%d requests for 50 objects that may not be written", all)
@@ -222,6 +222,53 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[2]s}]}`, na
 		if _, err := f.client.Resource(gvr).Create(f.Context(), u, metav1.CreateOptions{}); err != nil {
 			f.Fatal(err)
 		}
+	}
+}
+
+// A permission that is missing for one subresource keeps nothing from the
+// others, and one that is missing in a Namespace nothing from another Namespace.
+func TestAMissingPermissionParksItsOwnOnly(t *testing.T) {
+	f := newFixture(t)
+	f.grant("namespaces", "list", "watch")
+	f.grantIn("apps", "deployments", "list", "watch")
+	f.grantIn("apps", "deployments/scale", "patch")
+	f.grantIn("autoscaling", "horizontalpodautoscalers", "list", "watch")
+	config, err := f.cp.User(f.user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.create(deployments, deploymentYAML, "web", "5", 3)
+	f.startAs(config, Options{}, expectedReplicas(t), rule("label", `
+resource: {group: apps, version: v1, resource: deployments}
+patch: {merge: {metadata: {labels: {team: web}}}}`))
+	f.eventually(10*time.Second, deployments, "web", int64(5), "spec", "replicas")
+	f.wantReadyz(5*time.Second, "apps/v1/deployments: forbidden: patch deployments in namespace "+f.ns+"; parked: label")
+}
+
+// The engine's Events are not the objects of its rules: each fix would write
+// another one.
+func TestTheEnginesOwnEventsAreLeftAlone(t *testing.T) {
+	f := newFixture(t)
+	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`)
+	f.create(eventsGVR, `{apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: foreign}, type: Normal, reason: Test, action: Test, note: x,
+reportingController: example.io/other, reportingInstance: a, eventTime: "2026-01-01T00:00:00.000000Z", regarding: {kind: ConfigMap, apiVersion: v1, name: c, namespace: %s}}`, f.ns)
+	f.start(rule("events", `
+resource: {group: events.k8s.io, version: v1, resource: events}
+patch: {merge: {metadata: {labels: {team: a}}}}`), rule("mark", `
+resource: {version: v1, resource: configmaps}
+patch: {merge: {data: {fixed: "yes"}}}`))
+	f.eventually(10*time.Second, eventsGVR, "foreign", "a", "metadata", "labels", "team")
+	f.wantEvent("c", "changed by rule mark")
+	f.wantEvent("foreign", "changed by rule events")
+	f.quietQueue()
+	patched := map[string]bool{}
+	for _, e := range f.requests("events") {
+		if e.Verb == "patch" {
+			patched[e.ObjectRef.Name] = true
+		}
+	}
+	if len(patched) != 1 || !patched["foreign"] {
+		t.Errorf("patched events: %v; want the foreign one only", patched)
 	}
 }
 

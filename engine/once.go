@@ -21,6 +21,9 @@ var (
 	ErrParked = errors.New("rules did nothing")
 )
 
+// onceGrace is how long the end of Once may take.
+const onceGrace = 2 * time.Second
+
 // reachTimeout is how long Once waits for a first answer of the cluster.
 const reachTimeout = 30 * time.Second
 
@@ -29,6 +32,7 @@ const reachTimeout = 30 * time.Second
 // else has been.
 func (e *Engine) Once(ctx context.Context) (Summary, error) {
 	e.pending = newPending()
+	e.opts.ShutdownGrace = onceGrace // what was not settled in time is not waited for again
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)

@@ -96,8 +96,10 @@ func (r *recorder) drain(ctx context.Context) {
 // logging each one that may not be written: that is told once.
 type countingSink struct {
 	events.EventSink
-	handled   atomic.Int64
-	forbidden sync.Once
+	handled atomic.Int64
+
+	mu   sync.Mutex
+	told time.Time // when it was last told that Events may not be written
 }
 
 func (s *countingSink) Create(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
@@ -116,13 +118,19 @@ func (s *countingSink) done(ctx context.Context, in, out *eventsv1.Event, err er
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return in, nil
 	case apierrors.IsForbidden(err):
-		s.forbidden.Do(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if time.Since(s.told) > forbiddenInterval {
+			s.told = time.Now()
 			klog.FromContext(ctx).Error(nil, "Not allowed to write Events; objects do not tell what was done to them", "verb", "create, patch", "resource", "events.k8s.io/v1/events")
-		})
+		}
 		return in, nil
 	}
 	return out, err
 }
+
+// forbiddenInterval is how often it is told that Events may not be written.
+const forbiddenInterval = 10 * time.Minute
 
 // Summary counts what an engine has done.
 type Summary struct {

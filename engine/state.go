@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +46,7 @@ type objectState struct {
 // a time.
 type hold struct {
 	version  string
+	retry    bool // what refused it is not the object: it is tried again on the same version too
 	until    time.Time
 	wait     time.Duration
 	reported string
@@ -101,14 +104,14 @@ func (s *objectState) splitting() bool { return s != nil && s.split }
 
 // hold keeps a rule away; it reports whether that has to be told: not if the
 // same was told before.
-func (s *objectState) hold(rule, version, message string, now time.Time) bool {
+func (s *objectState) hold(rule, version, message string, retry bool, now time.Time) bool {
 	h := s.held[rule]
 	if h == nil {
 		h = &hold{}
 		s.held[rule] = h
 	}
 	h.wait = min(max(2*h.wait, firstHold), maxHold)
-	h.version, h.until = version, now.Add(h.wait)
+	h.version, h.retry, h.until = version, retry, now.Add(h.wait)
 	tell := h.reported != message
 	h.reported = message
 	return tell
@@ -125,9 +128,9 @@ func (s *objectState) free(all []*rules.Rule, version string, now time.Time) ([]
 	for _, r := range all {
 		h := s.held[r.Name]
 		switch {
-		case h == nil || h.version != version && !now.Before(h.until):
+		case h == nil || (h.version != version || h.retry) && !now.Before(h.until):
 			out = append(out, r)
-		case h.version != version:
+		case h.version != version || h.retry:
 			if left := h.until.Sub(now); wait == 0 || left < wait {
 				wait = left
 			}
@@ -170,7 +173,7 @@ func (t *objectTable) keep(key Key, s *objectState) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s.atLeast == "" && s.stale == "" && !s.split && len(s.held) == 0 && len(s.reported) == 0 {
+	if s.atLeast == "" && s.stale == "" && s.doubted == "" && !s.split && len(s.held) == 0 && len(s.reported) == 0 {
 		delete(t.states, key)
 		return
 	}
@@ -204,6 +207,7 @@ type parkedWrites struct {
 type parkedTarget struct {
 	resource    schema.GroupVersionResource
 	subresource string
+	namespace   string // a Role may allow one and not another
 }
 
 type parking struct {
@@ -216,52 +220,48 @@ const (
 	maxParking   = 5 * time.Minute
 )
 
-// park notes a missing permission and returns when to try again.
-func (p *parkedWrites) park(resource schema.GroupVersionResource, subresource string, now time.Time) time.Duration {
+// park notes a missing permission. It returns when to try again, and whether
+// that is news.
+func (p *parkedWrites) park(t parkedTarget, now time.Time) (wait time.Duration, news bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.targets == nil {
 		p.targets = map[parkedTarget]*parking{}
 	}
-	t := parkedTarget{resource, subresource}
 	entry := p.targets[t]
 	if entry == nil {
 		entry = &parking{}
 		p.targets[t] = entry
+		news = true
 	}
 	if now.After(entry.until) {
 		entry.wait = min(max(2*entry.wait, firstParking), maxParking)
 		entry.until = now.Add(entry.wait)
 	}
-	return entry.until.Sub(now)
+	return entry.until.Sub(now), news
 }
 
 // wait returns how long a write has to wait for a permission; 0: it may go.
-func (p *parkedWrites) wait(resource schema.GroupVersionResource, subresource string, now time.Time) (time.Duration, string) {
+func (p *parkedWrites) wait(t parkedTarget, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	entry := p.targets[parkedTarget{resource, subresource}]
+	entry := p.targets[t]
 	if entry == nil || !now.Before(entry.until) {
-		return 0, ""
+		return 0
 	}
-	return entry.until.Sub(now), "a permission is missing"
+	return entry.until.Sub(now)
 }
 
 // unpark notes that a write was accepted.
-func (p *parkedWrites) unpark(resource schema.GroupVersionResource, subresource string) {
+func (p *parkedWrites) unpark(t parkedTarget) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.targets, parkedTarget{resource, subresource})
+	delete(p.targets, t)
 }
 
-// missing lists the permissions that writes wait for: patch on
-// group/version/resource/subresource.
-func (p *parkedWrites) missing() map[schema.GroupVersionResource][]string {
+// missing lists the permissions that writes wait for.
+func (p *parkedWrites) missing() []parkedTarget {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := map[schema.GroupVersionResource][]string{}
-	for t := range p.targets {
-		out[t.resource] = append(out[t.resource], t.subresource)
-	}
-	return out
+	return slices.Collect(maps.Keys(p.targets))
 }

@@ -52,7 +52,7 @@ func TestHolds(t *testing.T) {
 	a, b := &rules.Rule{Name: "a"}, &rules.Rule{Name: "b"}
 	all := []*rules.Rule{a, b}
 	s := newObjectState("uid")
-	if !s.hold("a", "5", "no", now) {
+	if !s.hold("a", "5", "no", false, now) {
 		t.Error("the first refusal is not told")
 	}
 	check := func(what, version string, at time.Time, want int, wait time.Duration) {
@@ -69,15 +69,15 @@ func TestHolds(t *testing.T) {
 	s.wrote("5", "6", now)
 	check("the engine's own write does not free the rule", "6", now.Add(time.Hour), 1, 0)
 
-	if s.hold("a", "7", "no", now) {
+	if s.hold("a", "7", "no", false, now) {
 		t.Error("the same refusal is told again")
 	}
 	check("the second wait is longer", "8", now.Add(firstHold), 1, firstHold)
 	for range 30 {
-		s.hold("a", "7", "no", now)
+		s.hold("a", "7", "no", false, now)
 	}
 	check("waits are bounded", "8", now, 1, maxHold)
-	if !s.hold("a", "7", "another reason", now) {
+	if !s.hold("a", "7", "another reason", false, now) {
 		t.Error("another refusal is not told")
 	}
 	s.release("a")
@@ -102,7 +102,7 @@ func TestStatesAreForgotten(t *testing.T) {
 	if len(table.states) != 0 {
 		t.Error("a state that says nothing is kept")
 	}
-	s.hold("a", "1", "no", now)
+	s.hold("a", "1", "no", false, now)
 	table.keep(key, s)
 	table.forget(key)
 	if len(table.states) != 0 {
@@ -112,25 +112,51 @@ func TestStatesAreForgotten(t *testing.T) {
 
 func TestParkedWrites(t *testing.T) {
 	var p parkedWrites
-	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	if w, _ := p.wait(gvr, "", now); w != 0 {
+	target := parkedTarget{resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, namespace: "a"}
+	if w := p.wait(target, now); w != 0 {
 		t.Error("parked from the start")
 	}
-	if w := p.park(gvr, "", now); w != firstParking {
-		t.Errorf("the first wait is %v", w)
+	if w, news := p.park(target, now); w != firstParking || !news {
+		t.Errorf("the first wait is %v, news: %v", w, news)
 	}
-	if w := p.park(gvr, "", now.Add(time.Second)); w != firstParking-time.Second {
-		t.Errorf("a second 403 within the wait makes it %v", w)
+	if w, news := p.park(target, now.Add(time.Second)); w != firstParking-time.Second || news {
+		t.Errorf("a second 403 within the wait makes it %v, news: %v", w, news)
 	}
-	if w, _ := p.wait(gvr, "scale", now); w != 0 {
-		t.Error("another subresource is parked too")
+	for _, other := range []parkedTarget{{target.resource, "scale", "a"}, {target.resource, "", "b"}} {
+		if w := p.wait(other, now); w != 0 {
+			t.Errorf("%+v is parked too", other)
+		}
 	}
-	if w := p.park(gvr, "", now.Add(firstParking+1)); w != 2*firstParking {
+	if w, _ := p.park(target, now.Add(firstParking+1)); w != 2*firstParking {
 		t.Errorf("the second wait is %v", w)
 	}
-	p.unpark(gvr, "")
-	if w, _ := p.wait(gvr, "", now); w != 0 || len(p.missing()) != 0 {
+	p.unpark(target)
+	if w := p.wait(target, now); w != 0 || len(p.missing()) != 0 {
 		t.Error("still parked after a write")
+	}
+}
+
+// What was not the object's fault is tried again on the same version.
+func TestARefusalThatMayPassIsTriedAgain(t *testing.T) {
+	a := []*rules.Rule{{Name: "a"}}
+	s := newObjectState("uid")
+	s.hold("a", "5", "no", true, now)
+	if free, wait := s.free(a, "5", now); len(free) != 0 || wait != firstHold {
+		t.Errorf("%d free, wait %v", len(free), wait)
+	}
+	if free, _ := s.free(a, "5", now.Add(firstHold)); len(free) != 1 {
+		t.Error("not tried again")
+	}
+}
+
+func TestADoubtIsRemembered(t *testing.T) {
+	var table objectTable
+	key := Key{Name: "a"}
+	s := newObjectState("uid")
+	s.doubted = "5"
+	table.keep(key, s)
+	if got := table.get(key, "uid"); got == nil || got.doubted != "5" {
+		t.Error("an unexplained refusal would be met again and again")
 	}
 }
 

@@ -58,12 +58,28 @@ func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEve
 
 // enqueue puts an object's key into the queue; tombstones are unwrapped.
 func (e *Engine) enqueue(resource schema.GroupResource, obj any) {
+	if resource.Resource == "events" && ownEvent(unwrap(obj)) {
+		return // an Event about a fix of an Event about a fix …
+	}
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
 		klog.Background().Error(err, "Informer handed out something that is no object", "resource", resource)
 		return
 	}
 	e.add(Key{Resource: resource, Namespace: name.Namespace, Name: name.Name})
+}
+
+// ownEvent reports whether an Event tells of the engine's own work.
+func ownEvent(u *unstructured.Unstructured) bool {
+	if u == nil {
+		return false
+	}
+	for _, field := range []string{"reportingController", "reportingComponent"} {
+		if by, _, _ := unstructured.NestedString(u.Object, field); by == reportingController {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *Engine) add(key Key) {
@@ -85,6 +101,9 @@ func (e *Engine) processNextWorkItem(ctx context.Context) bool {
 		return false
 	}
 	defer e.queue.Done(key)
+	if ctx.Err() != nil {
+		return false // the time to finish is over
+	}
 	logger := klog.FromContext(ctx).WithValues("resource", key.Resource, "object", klog.KRef(key.Namespace, key.Name))
 	began := e.pending.mark(key)
 
@@ -201,10 +220,12 @@ func (d *decision) decide(ctx context.Context, v view) error {
 		return nil // gone since; what comes back is enqueued anew
 	}
 	d.view, d.replicasPath = v, info.ReplicasPath
-	// Asked once: a rule that reads the Namespace runs only if it was there to be found.
+	// Asked once: a rule that reads the Namespace runs only if it was there to
+	// be found. One that is not in the cache yet enqueues its objects when it
+	// comes.
 	ns, _ := d.informers.Availability(namespaces)
 	if !d.findNamespace(info, ns) {
-		return &againError{staleWait, "the cache does not hold its Namespace yet"}
+		ns = gvr.Unavailable
 	}
 	all := d.rulesFor(v.resource, info, ns)
 	if d.state.splitting() {
@@ -224,6 +245,7 @@ type decision struct {
 	lookups      *lookups
 	recheck      time.Time    // when it is due again; zero: never
 	state        *objectState // nil as long as there is nothing to remember
+	gone         bool         // it is not there any more
 	wrote        bool         // something was accepted: the object is another one now
 }
 
@@ -279,8 +301,8 @@ func (d *decision) writeTogether(ctx context.Context, all []*rules.Rule) error {
 		}
 		return d.writeTogether(ctx, all)
 	}
-	if err == nil && wait > 0 {
-		return &againError{wait, "a refused rule is tried again"}
+	if err == nil && wait > 0 && d.pending == nil {
+		d.recheckAt(time.Now().Add(wait)) // a refused rule is tried again
 	}
 	return err
 }

@@ -27,13 +27,14 @@ type refusedError struct {
 	request *rules.Request
 	version string // of the object, when it was refused
 	reason  string // fit for logs and events: nothing of the object
+	retry   bool   // it may have been refused for something else than the object
 }
 
 func (e *refusedError) Error() string { return "refused: " + e.reason }
 
 // send carries a decision out: its requests in their order, each on the
-// version that the one before returned. The first failure ends it; the rest is
-// decided again.
+// version that the one before returned. A request that a permission is missing
+// for is passed over; any other failure ends it, and the rest is decided again.
 func (d *decision) send(ctx context.Context, result rules.Result) error {
 	version := d.object.GetResourceVersion()
 	for i := range result.Requests {
@@ -42,15 +43,16 @@ func (d *decision) send(ctx context.Context, result rules.Result) error {
 			d.recordDryRun(ctx, request, verdictsOf(result.Verdicts, request.Rules))
 			continue
 		}
-		if wait, reason := d.parked.wait(d.resource, request.Subresource, time.Now()); wait > 0 {
-			if d.pending != nil {
-				return nil
-			}
-			return &againError{wait, reason}
+		if wait := d.parked.wait(d.parkedTarget(request), time.Now()); wait > 0 {
+			d.waitForPermission(wait)
+			continue
 		}
 		answer, err := d.patch(ctx, request, version)
 		if err != nil {
-			return d.failed(ctx, request, version, err)
+			if err = d.failed(ctx, request, version, err); err != nil || d.gone {
+				return err
+			}
+			continue
 		}
 		d.accepted(ctx, request, version, answer, result)
 		version = answer.GetResourceVersion()
@@ -58,11 +60,26 @@ func (d *decision) send(ctx context.Context, result rules.Result) error {
 	return nil
 }
 
+func (d *decision) parkedTarget(request *rules.Request) parkedTarget {
+	return parkedTarget{d.resource, request.Subresource, d.key.Namespace}
+}
+
+// waitForPermission has the object looked at again when its write may be tried
+// again. Once does not wait for a Role: it tells what was missing.
+func (d *decision) waitForPermission(wait time.Duration) {
+	if d.pending == nil {
+		d.recheckAt(time.Now().Add(wait))
+	}
+}
+
 // patch sends one request: the only call of the engine that changes objects.
 func (d *decision) patch(ctx context.Context, request *rules.Request, version string) (*unstructured.Unstructured, error) {
 	body, err := request.Body(d.object.GetUID(), version)
 	if err != nil {
 		return nil, &bodyError{err}
+	}
+	if err := d.rate.Wait(ctx); err != nil {
+		return nil, fmt.Errorf("wait for the rate of writes: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -87,22 +104,28 @@ func (d *decision) failed(ctx context.Context, request *rules.Request, version s
 	case gone:
 		// The watch will say so too; the object is never created again.
 		d.remember().expectNewerThan(version, time.Now())
+		d.gone = true
 		return nil
 	case unavailable:
+		d.tellOfDelay(ctx, request, f.reason)
 		if f.after > 0 {
 			return &againError{f.after, f.reason}
 		}
 		return fmt.Errorf("patch %s: %s", d.target(request), f.reason)
 	case forbidden:
-		if allowed, err := d.access.mayPatch(ctx, d.resource, d.key, request.Subresource); err != nil || allowed {
-			return &refusedError{request, version, f.reason} // an admission plugin said no
+		allowed, err := d.access.mayPatch(ctx, d.resource, d.key, request.Subresource)
+		if err != nil {
+			return fmt.Errorf("patch %s: %s, and %w", d.target(request), f.reason, err)
 		}
-		wait := d.parked.park(d.resource, request.Subresource, time.Now())
-		if d.pending != nil {
-			return nil // Once does not wait for a Role; it tells what was missing
+		if allowed { // an admission plugin said no
+			return &refusedError{request: request, version: version, reason: f.reason, retry: true}
 		}
-		klog.FromContext(ctx).Info("Not allowed to write; waiting for permission", "verb", "patch", "target", d.target(request), "again", wait)
-		return &againError{wait, "forbidden"}
+		wait, news := d.parked.park(d.parkedTarget(request), time.Now())
+		if news {
+			klog.FromContext(ctx).Info("Not allowed to write; waiting for permission", "verb", "patch", "target", d.target(request))
+		}
+		d.waitForPermission(wait)
+		return nil
 	}
 	if f.unexplained && request.Type() == types.JSONPatchType && d.remember().doubted != version {
 		// An operation that does not fit a newer object fails before the
@@ -110,7 +133,21 @@ func (d *decision) failed(ctx context.Context, request *rules.Request, version s
 		d.state.doubted = version
 		return &againError{doubtWait, "the object may have changed since"}
 	}
-	return &refusedError{request, version, f.reason}
+	return &refusedError{request: request, version: version, reason: f.reason, retry: f.unexplained}
+}
+
+// slowAttempts is after how many failures in a row the object is told that its
+// fix has to wait.
+const slowAttempts = 5
+
+// tellOfDelay tells of a write that keeps failing although it may work later.
+func (d *decision) tellOfDelay(ctx context.Context, request *rules.Request, reason string) {
+	if d.queue.NumRequeues(d.key) != slowAttempts {
+		return
+	}
+	for _, r := range request.Rules {
+		d.recordProblem(ctx, r, "PatchDelayed", "the change waits for the API server: "+reason)
+	}
 }
 
 // target names what a request writes: group/version/resource/subresource.
@@ -139,10 +176,12 @@ func (d *decision) accepted(ctx context.Context, request *rules.Request, version
 		unmet = request.Rules // nothing was stored at all
 	}
 	for _, r := range unmet {
-		d.holdRule(ctx, r, written, "Ineffective", "the server accepted the change but did not keep it: it was normalised, dropped or set back at once")
+		d.holdRule(ctx, r, written, false, "Ineffective", "the server accepted the change but did not keep it: it was normalised, dropped or set back at once")
 	}
-	d.parked.unpark(d.resource, request.Subresource)
-	d.recordFix(ctx, request, verdictsOf(result.Verdicts, request.Rules))
+	d.parked.unpark(d.parkedTarget(request))
+	if kept := slices.DeleteFunc(slices.Clone(request.Rules), func(r *rules.Rule) bool { return slices.Contains(unmet, r) }); len(kept) > 0 {
+		d.recordFix(ctx, request, verdictsOf(result.Verdicts, kept))
+	}
 }
 
 // released reports whether an answer lacks the last finalizer of an object that
@@ -198,12 +237,12 @@ func verdictsOf(verdicts []rules.Verdict, of []*rules.Rule) []rules.Verdict {
 // hold keeps a refused rule away from the object until the object changes.
 func (d *decision) hold(ctx context.Context, refused *refusedError) {
 	for _, r := range refused.request.Rules {
-		d.holdRule(ctx, r, refused.version, "PatchRefused", "the API server refuses the change: "+refused.reason)
+		d.holdRule(ctx, r, refused.version, refused.retry, "PatchRefused", "the API server refuses the change: "+refused.reason)
 	}
 }
 
-func (d *decision) holdRule(ctx context.Context, r *rules.Rule, version, reason, message string) {
-	if d.remember().hold(r.Name, version, message, time.Now()) {
+func (d *decision) holdRule(ctx context.Context, r *rules.Rule, version string, retry bool, reason, message string) {
+	if d.remember().hold(r.Name, version, message, retry, time.Now()) {
 		d.recordProblem(ctx, r, reason, message)
 	}
 }

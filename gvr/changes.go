@@ -66,7 +66,7 @@ type changeLog struct {
 const linesPerMinute = 5
 
 func (l *changeLog) write(logger klog.Logger, s Status, now time.Time) {
-	if s.State == Syncing {
+	if s.State == Syncing || s.Reason == notAnswered || s.Reason == notStarted {
 		return // it becomes something else soon
 	}
 	if last := l.last[s.Namespace]; last.State == s.State && last.Reason == s.Reason {

@@ -21,7 +21,10 @@ import (
 // Manager.mu guards the fields below it.
 type informer struct {
 	shared cache.SharedIndexInformer
-	cancel context.CancelFunc
+	// delivered is done when the handler has been given the whole first list,
+	// which is later than the store has it. Nil without a handler.
+	delivered cache.DoneChecker
+	cancel    context.CancelFunc
 
 	stopped bool // what comes in after this is not news any more
 	health  health
@@ -45,9 +48,11 @@ func (m *Manager) newInformer(client dynamic.Interface, gvr schema.GroupVersionR
 	}
 	if handler := m.options.Handler(gvr); handler != nil {
 		quiet := logr.Discard()
-		if _, err := i.shared.AddEventHandlerWithOptions(handler, cache.HandlerOptions{Logger: &quiet}); err != nil {
+		registration, err := i.shared.AddEventHandlerWithOptions(handler, cache.HandlerOptions{Logger: &quiet})
+		if err != nil {
 			return nil, fmt.Errorf("add handler: %w", err)
 		}
+		i.delivered = registration.HasSyncedChecker()
 	}
 	return i, nil
 }
@@ -92,11 +97,17 @@ func (m *Manager) runLocked(i *informer) {
 	i.cancel = cancel
 	m.goroutines.Go(func() { i.shared.RunWithContext(silent(ctx)) })
 	m.goroutines.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-i.shared.HasSyncedChecker().Done():
-			m.update(i, func(h *health) { h.synced = true })
+		for _, synced := range []cache.DoneChecker{i.shared.HasSyncedChecker(), i.delivered} {
+			if synced == nil {
+				continue
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-synced.Done():
+			}
 		}
+		m.update(i, func(h *health) { h.synced = true })
 	})
 }
 

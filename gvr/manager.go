@@ -71,6 +71,9 @@ type Manager struct {
 	logs map[schema.GroupVersionResource]*changeLog
 }
 
+// notStarted is the reason before Run.
+const notStarted = "not started"
+
 // resource is one resource in use. Manager.mu guards it.
 type resource struct {
 	gvr schema.GroupVersionResource
@@ -173,7 +176,7 @@ func (m *Manager) Use(gvrs []schema.GroupVersionResource) {
 		if m.resources[gvr] == nil {
 			m.resources[gvr] = &resource{
 				gvr:    gvr,
-				parked: Status{Resource: gvr, State: Waiting, Reason: "not started", Since: time.Now()},
+				parked: Status{Resource: gvr, State: Waiting, Reason: notStarted, Since: time.Now()},
 			}
 		}
 	}

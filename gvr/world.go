@@ -26,6 +26,9 @@ type world struct {
 	deleted map[schema.GroupResource]time.Time
 }
 
+// notAnswered is the reason before the first answer of discovery.
+const notAnswered = "discovery has not answered yet"
+
 // deletedGrace is longer than discovery may lag behind the deletion of a CRD.
 const deletedGrace = 30 * time.Second
 
@@ -57,7 +60,7 @@ func (w *world) resolve(gvr schema.GroupVersionResource, now time.Time) verdict 
 		}
 	}
 	if w.discovered == nil {
-		reason := "discovery has not answered yet"
+		reason := notAnswered
 		if w.discoveryError != "" {
 			reason = "discovery: " + w.discoveryError
 		}

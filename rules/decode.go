@@ -162,12 +162,15 @@ func (d *decoder) decodeStruct(n *yaml.Node, v reflect.Value, path string) {
 // wantString refuses what YAML reads as something else, `yes` and `012`
 // included: quietly turning those into strings would hide a surprise.
 func (d *decoder) wantString(n *yaml.Node, path string) bool {
-	if yamldoc.IsString(n) {
+	if yamldoc.IsString(n) && !tagged(n) {
 		return true
 	}
-	if n.Kind == yaml.ScalarNode && !isNull(n) {
+	switch {
+	case tagged(n):
+		d.fail(n, "YAML reads %s as a tag: quote what begins with !", n.Tag)
+	case n.Kind == yaml.ScalarNode && !isNull(n):
 		d.fail(n, "%s must be a string, but YAML reads %s as %s: quote it", path, n.Value, describe(n))
-	} else {
+	default:
 		d.fail(n, "%s must be a string, not %s", path, describe(n))
 	}
 	return false
@@ -185,6 +188,11 @@ func fieldsOf(t reflect.Type) (map[string]reflect.StructField, []string) {
 		names = append(names, name)
 	}
 	return fields, names
+}
+
+// tagged reports whether a scalar has a tag of its own: an unquoted !has(…).
+func tagged(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!")
 }
 
 type pair struct{ key, value *yaml.Node }

@@ -90,8 +90,9 @@ type Result struct {
 // is not known: what it looks up, or the object's Namespace. It decides
 // nothing until that is.
 type UnknownError struct {
-	What string
-	Err  error // may be nil
+	What   string
+	Err    error // may be nil
+	Schema bool  // it is the schema of the kind
 }
 
 func (e *UnknownError) Error() string {

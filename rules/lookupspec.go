@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/rectifier-dev/rectifier/rules/expression"
 )
@@ -61,7 +62,13 @@ func (t *templates) namespace(n *yaml.Node) template {
 		t.fail(n, "namespace is empty: leave it out for all namespaces")
 		return constant{}
 	}
-	return t.scalar(text{n.Value, n}, []string{"namespace"})
+	out := t.scalar(text{n.Value, n}, []string{"namespace"})
+	if c, ok := out.(constant); ok {
+		if name, _ := c.value.(string); len(validation.IsDNS1123Label(name)) > 0 {
+			t.fail(n, "%q is not the name of a namespace: an expression stands in ${…}", name)
+		}
+	}
+	return out
 }
 
 // labelSelector compiles a selector of which parts, or all, may be computed. What

@@ -64,7 +64,7 @@ func optedOut(object map[string]any, where, rule string, now time.Time) optOut {
 // meant that the object is not to be touched.
 func unclear(skip string) bool {
 	switch strings.ToLower(strings.TrimSpace(skip)) {
-	case "true", "yes", "all", "1", "on", "":
+	case "true", "yes", "all", "1", "on":
 		return true
 	}
 	return false

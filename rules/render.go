@@ -77,7 +77,7 @@ func (p *patchTemplate) renderApply(names expression.Resolver, doc map[string]an
 		return nil, nil, err
 	}
 	if schema == nil {
-		return nil, nil, &UnknownError{What: "the schema of the kind"}
+		return nil, nil, &UnknownError{What: "the schema of the kind", Schema: true}
 	}
 	next, err := schema.Merge(doc, config)
 	if err != nil {

@@ -47,7 +47,12 @@ not applied.`,
   rectifier fix --rules rules/ --check manifests/
   kubectl get deployments -o yaml | rectifier fix --rules rules/ -`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, paths []string) error { return f.run(paths, s) },
+		RunE: func(_ *cobra.Command, paths []string) error {
+			if f.namespace == "" {
+				return &exitError{exitUsage, errors.New("--namespace is empty: is a variable not set?")}
+			}
+			return f.run(paths, s)
+		},
 	}
 	f.rules.add(cmd, nil)
 	flags := cmd.Flags()
@@ -146,7 +151,7 @@ func printFinding(w io.Writer, f offline.Finding) {
 	where := fmt.Sprintf("%s: %s", f.Pos, f.Object)
 	switch {
 	case v.Err != nil:
-		fmt.Fprintf(w, "%s: rule %s failed: %v\n", where, v.Rule.Name, v.Err)
+		fmt.Fprintf(w, "%s: rule %s failed: %v%s\n", where, v.Rule.Name, v.Err, whatToGive(v.Err))
 	case v.Rule.Mode == rules.Audit:
 		fmt.Fprintf(w, "%s: rule %s would change it (Audit): %s\n", where, v.Rule.Name, v.Event.Message)
 	default:
@@ -154,10 +159,24 @@ func printFinding(w io.Writer, f offline.Finding) {
 	}
 }
 
+// whatToGive names the flag that makes known what a rule needs to know.
+func whatToGive(err error) string {
+	var unknown *rules.UnknownError
+	switch {
+	case errors.Is(err, rules.ErrReplicasUnknown):
+		return " (--crds tells)"
+	case !errors.As(err, &unknown):
+		return ""
+	case unknown.Schema:
+		return " (give its CRD with --crds)"
+	}
+	return " (give it with --objects)"
+}
+
 // printSummary prints the counts and returns how often a rule failed.
 func printSummary(w io.Writer, r offline.Report) (failed int) {
 	for _, f := range r.Findings {
-		if f.Verdict.Outcome == rules.Error {
+		if f.Verdict.Err != nil {
 			failed++
 		}
 	}

@@ -75,6 +75,7 @@ func newRoot(s streams) *cobra.Command {
 		Long: `Rectifier watches resources, built-in or custom, evaluates CEL conditions on
 their objects, and patches what is wrong. Rules are YAML files; there is no
 code to write or generate.`,
+		Version:       versionString(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -43,20 +47,25 @@ others. With --once, every object is looked at once: for CI and CronJobs.`,
 		Example: `  rectifier run --rules rules/
   rectifier run --rules rules/ --builtin none --dry-run --once`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.validate(cmd); err != nil {
+				return &exitError{exitUsage, err}
+			}
+			return f.run(cmd.Context(), s)
+		},
 	}
 	f.rules.add(cmd, []string{builtin.Default})
 	flags := cmd.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` that says how to reach the cluster")
 	flags.StringVar(&f.context, "context", "", "`NAME` of the context in the kubeconfig")
-	flags.StringSliceVarP(&f.engine.Namespaces, "namespace", "n", nil, "look at these namespaces only: a Role in each is enough (default: the whole cluster)")
+	flags.StringSliceVarP(&f.engine.Namespaces, "namespace", "n", nil, "look at these namespaces only: a Role in each is enough; opt-outs on Namespaces are not seen then (default: the whole cluster)")
 	flags.IntVar(&f.engine.Workers, "workers", engine.DefaultWorkers, "objects that are worked on at once")
 	flags.Float32Var(&f.engine.QPS, "qps", engine.DefaultQPS, "writes a second, over all resources; negative for no limit")
 	flags.IntVar(&f.engine.Burst, "burst", engine.DefaultBurst, "writes that may go out at once before --qps limits them")
 	flags.DurationVar(&f.engine.Resync, "resync", engine.DefaultResync, "how often every object is evaluated anew")
 	flags.StringVar(&f.engine.FieldManager, "field-manager", engine.DefaultFieldManager, "`NAME` under which writes appear in managedFields, at most 128 bytes")
 	flags.BoolVar(&f.engine.DryRun, "dry-run", false, "evaluate everything, write nothing; with --once, exit with 1 if something would be changed")
-	flags.BoolVar(&f.once, "once", false, "look at every object once, then exit: 0 all is right, 1 a rule failed on an object, 3 the cluster could not be reached or refused")
+	flags.BoolVar(&f.once, "once", false, "look at every object once, then exit: 0 all is right, 1 a rule failed on an object or names a resource that is not served, 2 a rule does not compile, 3 the cluster could not be reached or refused")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "with --once, give up after this long")
 	flags.BoolVar(&f.strict, "strict-rules", false, "refuse to start if a rule does not compile")
 	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1:8080", "`ADDRESS` of /healthz and /readyz; empty for none; with --once none")
@@ -67,14 +76,35 @@ others. With --once, every object is looked at once: for CI and CronJobs.`,
 // maxFieldManager is the longest name that the API server takes.
 const maxFieldManager = 128
 
+// validate refuses values that would make a controller that does nothing, or
+// too much.
+func (f *runFlags) validate(cmd *cobra.Command) error {
+	manager := f.engine.FieldManager
+	switch {
+	case cmd.Flags().Changed("namespace") && (len(f.engine.Namespaces) == 0 || slices.Contains(f.engine.Namespaces, "")):
+		return errors.New("--namespace is empty: is a variable not set? Leave it out for the whole cluster")
+	case len(manager) == 0 || len(manager) > maxFieldManager || strings.ContainsFunc(manager, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return fmt.Errorf("--field-manager must be 1 to %d bytes of printable text", maxFieldManager)
+	case f.engine.Workers < 1:
+		return errors.New("--workers must be at least 1")
+	case f.engine.QPS == 0 || f.engine.QPS > 0 && f.engine.Burst < 1:
+		return errors.New("--qps must not be 0 (negative is no limit), and --burst must be at least 1")
+	case f.engine.Resync < minResync:
+		return fmt.Errorf("--resync must be at least %v", minResync)
+	case f.timeout <= 0:
+		return errors.New("--timeout must be positive")
+	}
+	return nil
+}
+
+// minResync keeps a slip from becoming a busy loop.
+const minResync = time.Second
+
 func (f *runFlags) run(ctx context.Context, s streams) error {
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(s.err), textlogger.Verbosity(f.verbosity)))
 	klog.SetLogger(logger)
 	ctx = klog.NewContext(ctx, logger)
 
-	if n := len(f.engine.FieldManager); n == 0 || n > maxFieldManager {
-		return &exitError{exitUsage, fmt.Errorf("--field-manager has %d bytes: the API server takes 1 to %d", n, maxFieldManager)}
-	}
 	set, problems, err := f.rules.load(s)
 	if err != nil {
 		return err
@@ -83,7 +113,7 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 		return &exitError{exitUsage, fmt.Errorf("%d rules do not compile, and --strict-rules is given", len(problems))}
 	}
 	if f.engine.Config, err = f.config(); err != nil {
-		return &exitError{exitCluster, fmt.Errorf("find the cluster: %w", err)}
+		return &exitError{exitUsage, fmt.Errorf("find the cluster (--kubeconfig, $KUBECONFIG, ~/.kube/config): %w", err)}
 	}
 	f.engine.Rules, f.engine.Problems = set, problems
 	e, err := engine.New(f.engine)
@@ -92,11 +122,15 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 	}
 	logger.Info("Starting", "version", versionString(), "rules", len(set.All()), "invalid", len(problems), "dryRun", f.engine.DryRun, "once", f.once)
 	if f.once {
-		return f.runOnce(ctx, s, e)
+		return f.runOnce(ctx, s, e, len(problems))
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	if f.bindAddress != "" {
-		group.Go(func() error { return e.Serve(ctx, f.bindAddress) })
+		listener, err := net.Listen("tcp", f.bindAddress)
+		if err != nil {
+			return &exitError{exitUsage, fmt.Errorf("listen for health checks (see --bind-address): %w", err)}
+		}
+		group.Go(func() error { return e.Serve(ctx, listener) })
 	}
 	group.Go(func() error { return e.Run(ctx) })
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
@@ -105,7 +139,7 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 	return nil
 }
 
-func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine) error {
+func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine, invalid int) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	summary, err := e.Once(ctx)
@@ -113,10 +147,17 @@ func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine) err
 	if f.engine.DryRun {
 		fmt.Fprintf(s.out, ", would fix %d", summary.WouldBe)
 	}
+	if summary.LeftAlone > 0 {
+		fmt.Fprintf(s.out, ", left alone %d (they ask for it)", summary.LeftAlone)
+	}
 	fmt.Fprintln(s.out)
 	switch {
+	case errors.Is(err, engine.ErrParked):
+		return &exitError{exitFindings, err}
 	case err != nil:
 		return &exitError{exitCluster, err}
+	case invalid > 0:
+		return &exitError{exitUsage, fmt.Errorf("%d rules do not compile", invalid)}
 	case summary.Failed > 0 || summary.WouldBe > 0:
 		return &exitError{code: exitFindings}
 	}
