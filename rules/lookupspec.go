@@ -62,8 +62,9 @@ func (t *templates) namespace(n *yaml.Node) template {
 		t.fail(n, "namespace is empty: leave it out for all namespaces")
 		return constant{}
 	}
+	mark := len(t.problems)
 	out := t.scalar(text{n.Value, n}, []string{"namespace"})
-	if c, ok := out.(constant); ok {
+	if c, ok := out.(constant); ok && t.ok(mark) {
 		if name, _ := c.value.(string); len(validation.IsDNS1123Label(name)) > 0 {
 			t.fail(n, "%q is not the name of a namespace: an expression stands in ${…}", name)
 		}

@@ -172,6 +172,7 @@ func TestOptOuts(t *testing.T) {
 		{"part of a name", `{rectifier.dev/skip: "r1"}`, no},
 		{"a pattern is no name", `{rectifier.dev/skip: "r*"}`, no},
 		{"nothing", `{rectifier.dev/skip: ""}`, no},
+		{"what is surely meant so", `{rectifier.dev/skip: "true"}`, broken},
 		{"with an end in the future", `{rectifier.dev/skip: r, rectifier.dev/skip-until: "` + future + `"}`, ends},
 		{"with an end in the future, in another zone", `{rectifier.dev/skip: r, rectifier.dev/skip-until: "2026-06-01T15:00:00+02:00"}`, ends},
 		{"with an end in the past", `{rectifier.dev/skip: r, rectifier.dev/skip-until: "` + past + `"}`, no},
