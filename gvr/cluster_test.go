@@ -319,8 +319,8 @@ func TestForbiddenThenGranted(t *testing.T) {
 	grant(t, "reader", "", "", "secrets")
 	eventually(t, 25*time.Second, m, secrets, Synced, "")
 	seen(t, m, secrets, secret)
-	if lines := logs.matching(`"secrets"`); len(lines) != 3 { // waiting for discovery, forbidden, synced
-		t.Errorf("%d log lines, want 3:\n%s", len(lines), strings.Join(lines, "\n"))
+	if lines := logs.matching(`"secrets"`); len(lines) != 2 { // forbidden, synced
+		t.Errorf("%d log lines, want 2:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
 }
 
