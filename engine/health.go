@@ -61,7 +61,7 @@ func (e *Engine) readiness() (report string, ready bool) {
 	} else {
 		line("-", "discovery: has not succeeded yet")
 	}
-	line("+", "rules: %d loaded, %d invalid", len(e.rules.All()), len(e.opts.Problems))
+	line("+", "rules: %d loaded, %d invalid", len(e.rules.All()), rules.CountInvalid(e.opts.Problems))
 	for _, p := range e.opts.Problems {
 		line("!", "rule left out: %s", p.Error())
 	}

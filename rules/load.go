@@ -83,8 +83,11 @@ func unreadable(s Source, err error) *Problem {
 	lines := strings.Split(string(s.Data), "\n")
 	if n := p.Pos.Line; n >= 1 && n <= len(lines) {
 		p.Line = strings.TrimSuffix(lines[n-1], "\r")
-		if at != nil && at.Err != nil && strings.Contains(p.Line, "${") {
+		switch {
+		case at != nil && at.Err != nil && strings.Contains(p.Line, "${"):
 			p.Msg += ": a template with `: `, ` #`, quotes or braces must be quoted or stand in a |- block"
+		case strings.Contains(strings.ReplaceAll(p.Line, "${{", ""), "{{"):
+			p.Msg += " ({{ looks like a template, which has to be rendered first)"
 		}
 	}
 	return p

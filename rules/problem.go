@@ -25,12 +25,14 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s: rule %q: %s", p.Pos, p.Rule, p.Msg)
 }
 
-// Detail gives the problem with its source line and a caret below the column.
+// Detail gives the problem with its source line, or as much of a long one as
+// is around the column, and a caret below the column.
 func (p *Problem) Detail() string {
 	if p.Line == "" || p.Pos.Line == 0 {
 		return p.Error()
 	}
 	gutter := fmt.Sprintf("%3d | ", p.Pos.Line)
+	line, column := window(p.Line, p.Pos.Column)
 	// Tabs and wide runes before the column keep the caret in place when they
 	// are repeated as blanks of their own width; a tab stays a tab.
 	pad := strings.Map(func(r rune) rune {
@@ -38,8 +40,51 @@ func (p *Problem) Detail() string {
 			return r
 		}
 		return ' '
-	}, firstRunes(p.Line, p.Pos.Column-1))
-	return fmt.Sprintf("%s\n%s%s\n%s%s^", p.Error(), gutter, p.Line, strings.Repeat(" ", len(gutter)), pad)
+	}, firstRunes(line, column-1))
+	return fmt.Sprintf("%s\n%s%s\n%s%s^", p.Error(), gutter, line, strings.Repeat(" ", len(gutter)), pad)
+}
+
+// maxWindow is how many runes of a source line are shown.
+const maxWindow = 160
+
+// window cuts a line that is too long to what is around a column (1-based),
+// with … where something was cut off, and returns the column within it.
+func window(line string, column int) (string, int) {
+	if len(line) <= maxWindow {
+		return line, column
+	}
+	runes := []rune(line)
+	if len(runes) <= maxWindow {
+		return line, column
+	}
+	start := max(0, min(column-1-maxWindow/2, len(runes)-maxWindow))
+	end := start + maxWindow
+	shown := slices.Clone(runes[start:end])
+	if start > 0 {
+		shown[0] = '…'
+	}
+	if end < len(runes) {
+		shown[len(shown)-1] = '…'
+	}
+	return string(shown), column - start
+}
+
+// CountInvalid returns how many rules the problems keep out: several problems
+// of one rule count once. What has no name counts as one rule for each place.
+func CountInvalid(problems []*Problem) int {
+	type key struct {
+		pos  yamldoc.Position
+		rule string
+	}
+	invalid := map[key]bool{}
+	for _, p := range problems {
+		k := key{p.Pos, p.Rule}
+		if p.Rule != "" {
+			k.pos = yamldoc.Position{File: p.Pos.File}
+		}
+		invalid[k] = true
+	}
+	return len(invalid)
 }
 
 func firstRunes(s string, n int) string {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,6 +51,9 @@ not applied.`,
 		RunE: func(_ *cobra.Command, paths []string) error {
 			if f.namespace == "" {
 				return &exitError{exitUsage, errors.New("--namespace is empty: is a variable not set?")}
+			}
+			if f.inPlace && slices.Contains(paths, "-") {
+				return &exitError{exitUsage, errors.New("--in-place writes files, and standard input (-) is none")}
 			}
 			return f.run(paths, s)
 		},
@@ -137,7 +141,7 @@ func (f *fixFlags) fixFile(fixer *offline.Fixer, file *manifest.File, s streams,
 		return report, fmt.Errorf("write the changes into the manifest: %w", err)
 	case f.check:
 		return report, nil
-	case f.inPlace && file.Name() != input.Stdin:
+	case f.inPlace:
 		if report.Changed == 0 {
 			return report, nil
 		}
@@ -180,7 +184,8 @@ func printSummary(w io.Writer, r offline.Report) (failed int) {
 			failed++
 		}
 	}
-	fmt.Fprintf(w, "%d objects, %d matched, %d changed, %d failures\n", r.Objects, r.Matched, r.Changed, failed)
+	fmt.Fprintf(w, "%s, %d matched, %d changed, %s\n",
+		count(r.Objects, "object", "objects"), r.Matched, r.Changed, count(failed, "failure", "failures"))
 	return failed
 }
 
@@ -259,7 +264,8 @@ func (j *joiner) print(text []byte, json bool) error {
 }
 
 // replaceFile writes a file anew, all or nothing, with its permissions. What
-// a link points to is written, not the link.
+// a link points to is written, not the link. A file that may not be written is
+// not replaced either, although its folder would allow that.
 func replaceFile(name string, text []byte) (err error) {
 	target, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -268,6 +274,9 @@ func replaceFile(name string, text []byte) (err error) {
 	info, err := os.Stat(target)
 	if err != nil {
 		return err
+	}
+	if err := mayWrite(target, info); err != nil {
+		return fmt.Errorf("write the changes into the manifest: %w; it is left as it was", err)
 	}
 	temp, err := os.CreateTemp(filepath.Dir(target), "."+filepath.Base(target)+".*")
 	if err != nil {
@@ -283,4 +292,17 @@ func replaceFile(name string, text []byte) (err error) {
 		return err
 	}
 	return os.Rename(temp.Name(), target)
+}
+
+// mayWrite returns an error if a file is read-only, for root too, or cannot be
+// written by this user.
+func mayWrite(name string, info os.FileInfo) error {
+	if info.Mode().Perm()&0o222 == 0 {
+		return fmt.Errorf("%s is read-only (mode %04o)", name, info.Mode().Perm())
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }

@@ -92,6 +92,14 @@ func commandName() string {
 	return "rectifier"
 }
 
+// count gives a number with its noun.
+func count(n int, singular, plural string) string {
+	if n == 1 {
+		return "1 " + singular
+	}
+	return fmt.Sprintf("%d %s", n, plural)
+}
+
 // ruleFlags say which rules a command uses.
 type ruleFlags struct {
 	paths   []string
@@ -130,6 +138,9 @@ func (f *ruleFlags) load(s streams) (*rules.Set, []*rules.Problem, error) {
 	if len(set.All()) == 0 {
 		if len(problems) > 0 {
 			return nil, nil, &exitError{exitUsage, errors.New("no rule is left: see the problems above")}
+		}
+		if len(f.paths) > 0 {
+			return nil, nil, &exitError{exitUsage, fmt.Errorf("there is no rule in %s", strings.Join(f.paths, ", "))}
 		}
 		return nil, nil, &exitError{exitUsage, errors.New("there is no rule: name files with --rules, or a built-in one with --builtin")}
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/rectifier-dev/rectifier/engine"
+	"github.com/rectifier-dev/rectifier/rules"
 	"github.com/rectifier-dev/rectifier/rules/builtin"
 )
 
@@ -110,7 +111,7 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 		return err
 	}
 	if f.strict && len(problems) > 0 {
-		return &exitError{exitUsage, fmt.Errorf("%d rules do not compile, and --strict-rules is given", len(problems))}
+		return &exitError{exitUsage, fmt.Errorf("%s, and --strict-rules is given", doNotCompile(problems))}
 	}
 	if f.engine.Config, err = f.config(); err != nil {
 		return &exitError{exitUsage, fmt.Errorf("find the cluster (--kubeconfig, $KUBECONFIG, ~/.kube/config): %w", err)}
@@ -120,9 +121,9 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	logger.Info("Starting", "version", versionString(), "rules", len(set.All()), "invalid", len(problems), "dryRun", f.engine.DryRun, "once", f.once)
+	logger.Info("Starting", "version", versionString(), "rules", len(set.All()), "invalid", rules.CountInvalid(problems), "dryRun", f.engine.DryRun, "once", f.once)
 	if f.once {
-		return f.runOnce(ctx, s, e, len(problems))
+		return f.runOnce(ctx, s, e, problems)
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	if f.bindAddress != "" {
@@ -139,7 +140,7 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 	return nil
 }
 
-func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine, invalid int) error {
+func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine, problems []*rules.Problem) error {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	summary, err := e.Once(ctx)
@@ -156,12 +157,16 @@ func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine, inv
 		return &exitError{exitFindings, err}
 	case err != nil:
 		return &exitError{exitCluster, err}
-	case invalid > 0:
-		return &exitError{exitUsage, fmt.Errorf("%d rules do not compile", invalid)}
+	case len(problems) > 0:
+		return &exitError{exitUsage, errors.New(doNotCompile(problems))}
 	case summary.Failed > 0 || summary.WouldBe > 0:
 		return &exitError{code: exitFindings}
 	}
 	return nil
+}
+
+func doNotCompile(problems []*rules.Problem) string {
+	return count(rules.CountInvalid(problems), "rule does not compile", "rules do not compile")
 }
 
 // config finds the cluster as kubectl does.

@@ -3,6 +3,7 @@
 package input
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -28,42 +29,47 @@ type File struct {
 // out when a folder is read; so is the ..data folder of a mounted ConfigMap,
 // whose files appear beside it as links.
 //
+// A file that is reached in several ways (by its name and through its folder,
+// by several spellings, by links) is read once, at the first of them. It counts
+// as named if any of them names it.
+//
+// A link that leads nowhere is an error in a folder too: to go on without it
+// would leave out a rule or a manifest that somebody believes to be there.
+//
 // At most limit+1 bytes of a file are read: enough for a parser that allows
 // limit bytes to refuse it by name.
 func Read(paths []string, stdin io.Reader, limit int) ([]File, error) {
-	var out []File
+	r := reader{stdin: stdin, limit: limit, seen: map[string]int{}}
 	for _, path := range paths {
-		if path == "-" {
-			data, err := readLimited(stdin, limit)
-			if err != nil {
-				return nil, fmt.Errorf("read standard input: %w", err)
-			}
-			out = append(out, File{Name: Stdin, Data: data})
-			continue
-		}
-		found, err := readPath(path, limit)
-		if err != nil {
+		if err := r.path(path); err != nil {
 			return nil, err
 		}
-		out = append(out, found...)
 	}
-	return out, nil
+	return r.files, nil
 }
 
-func readPath(path string, limit int) ([]File, error) {
-	info, err := os.Stat(path)
+type reader struct {
+	stdin io.Reader
+	limit int
+	files []File
+	seen  map[string]int // indices of files, by where they really are
+}
+
+func (r *reader) path(path string) error {
+	if path == "-" {
+		return r.standardInput()
+	}
+	info, err := stat(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !info.IsDir() {
-		data, err := readFile(path, limit)
-		return []File{{Name: path, Data: data}}, err
+		return r.file(File{Name: path})
 	}
-	var out []File
 	// The folder itself may be a link: WalkDir does not follow it, a trailing
 	// slash makes it.
 	root := path + string(filepath.Separator)
-	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+	return filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -75,14 +81,63 @@ func readPath(path string, limit int) ([]File, error) {
 		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
 			return nil
 		}
-		if info, err := os.Stat(file); err != nil || info.IsDir() {
-			return err // a link to nothing, or to a folder
+		if info, err := stat(file); err != nil || info.IsDir() {
+			return err // links to folders are not followed: they may lead in circles
 		}
-		data, err := readFile(file, limit)
-		out = append(out, File{Name: filepath.Clean(file), Data: data, Listed: true})
-		return err
+		return r.file(File{Name: filepath.Clean(file), Listed: true})
 	})
-	return out, err
+}
+
+func (r *reader) standardInput() error {
+	if _, again := r.seen[Stdin]; again {
+		return nil
+	}
+	r.seen[Stdin] = len(r.files)
+	data, err := readLimited(r.stdin, r.limit)
+	if err != nil {
+		return fmt.Errorf("read standard input: %w", err)
+	}
+	r.files = append(r.files, File{Name: Stdin, Data: data})
+	return nil
+}
+
+// file reads a file if it has not been read yet.
+func (r *reader) file(f File) error {
+	real, err := realPath(f.Name)
+	if err != nil {
+		return err
+	}
+	if i, again := r.seen[real]; again {
+		r.files[i].Listed = r.files[i].Listed && f.Listed
+		return nil
+	}
+	if f.Data, err = readFile(f.Name, r.limit); err != nil {
+		return err
+	}
+	r.seen[real] = len(r.files)
+	r.files = append(r.files, f)
+	return nil
+}
+
+// realPath returns the absolute path of a file, links followed. The pipe behind
+// the /dev/fd/63 of a shell's <(command) has no path of its own.
+func realPath(name string) (string, error) {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		name = real
+	}
+	return filepath.Abs(name)
+}
+
+// stat is os.Stat with an error that tells a link to nothing from nothing.
+func stat(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return info, err
+	}
+	if target, linkErr := os.Readlink(path); linkErr == nil {
+		return nil, fmt.Errorf("%s is a link that leads nowhere, to %s: %w", path, target, fs.ErrNotExist)
+	}
+	return info, err
 }
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }

@@ -98,11 +98,11 @@ func (e *editor) value(n *yaml.Node, old, want any, depth int, s slot) bool {
 	if depth > 0 && n.Kind != yaml.AliasNode {
 		switch w := want.(type) {
 		case map[string]any:
-			if o, ok := old.(map[string]any); ok && n.Kind == yaml.MappingNode && len(n.Content) > 0 {
+			if o, ok := old.(map[string]any); ok && n.Kind == yaml.MappingNode && (len(n.Content) > 0 || e.holdsComment(n)) {
 				return e.mapping(n, o, w, depth-1, s)
 			}
 		case []any:
-			if o, ok := old.([]any); ok && n.Kind == yaml.SequenceNode && len(n.Content) == len(o) && len(o) > 0 {
+			if o, ok := old.([]any); ok && n.Kind == yaml.SequenceNode && len(n.Content) == len(o) && (len(o) > 0 || e.holdsComment(n)) {
 				return e.list(n, o, w, depth-1, s)
 			}
 		}
@@ -149,6 +149,12 @@ func (e *editor) replace(n *yaml.Node, want any, s slot) bool {
 		return e.replaceByBlock(x, want, s)
 	}
 	return e.replaceInline(n, x, want, s)
+}
+
+// holdsComment reports whether a collection without entries, {} or [], holds a comment.
+func (e *editor) holdsComment(n *yaml.Node) bool {
+	x, ok := e.doc.Extent(n)
+	return ok && len(n.Content) == 0 && bytes.IndexByte(e.data[x.Start:x.End], '#') >= 0
 }
 
 func isBlock(n *yaml.Node) bool {

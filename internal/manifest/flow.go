@@ -1,7 +1,7 @@
 package manifest
 
 import (
-	"bytes"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -103,68 +103,149 @@ func (e *editor) flowEntries(n *yaml.Node, p plan) bool {
 	if !ok {
 		return false
 	}
+	separator := ","
+	if p.count > 1 && strings.Trim(units[p.count-2].tail, " \t") == "," {
+		separator = units[p.count-2].tail
+	}
 	endsInComma := p.count > 0 && units[p.count-1].comma >= 0
-	added := e.newUnits(n, p, units, open, closing)
-	kept := keepUnits(units, p)
+	lead := e.newLead(units, closing)
+	if p.remove[0] {
+		// Comments above the first entry may be a headline of all.
+		lead := units[0].lead
+		blanks := len(strings.TrimRight(lead, " \t\r\n"))
+		open, units[0].lead = open+lead[:blanks], lead[blanks:]
+	}
 	at := 0
-	for at < len(kept) && kept[at].start <= units[max(p.keptBefore(p.at), 0)].start && p.keptBefore(p.at) >= 0 {
-		at++
-	}
-	if len(added) > 0 {
-		if at == 0 && len(kept) > 0 {
-			// What was first comes second now; the comments above it stay there.
-			first := &kept[0]
-			if hasBreak(first.lead) {
-				added[0].lead = e.r.eol + lastLine(first.lead)
-			} else {
-				first.lead, added[0].lead = added[0].lead, first.lead
-			}
+	for i := range min(p.at, p.count) {
+		if !p.remove[i] {
+			at++
 		}
-		kept = append(kept[:at:at], append(added, kept[at:]...)...)
 	}
-	for i := range kept {
-		kept[i].setComma(i < len(kept)-1 || endsInComma)
+	kept := keepUnits(units, p.remove)
+	if before := slices.Concat([]flowUnit{{tail: open}}, kept)[at].tail; !hasBreak(lead) && (p.count == 0 || hasComment(before)) {
+		lead = e.r.eol + e.flowIndent(n, units) // nothing can follow a comment on its line
 	}
-	return e.joinUnits(n, kept, open, closing)
+	added := e.newUnits(p, lead)
+	if len(added) > 0 && at == 0 && len(kept) > 0 {
+		// What was first becomes second; the comments above it stay there.
+		if first := &kept[0]; hasBreak(first.lead) {
+			added[0].lead = e.r.eol + lastLine(first.lead)
+		} else {
+			first.lead, added[0].lead = added[0].lead, first.lead
+		}
+	}
+	all := slices.Concat(kept[:at], added, kept[at:])
+	for i := range all {
+		all[i].setComma(i < len(all)-1 || endsInComma, separator)
+	}
+	if !hasBreak(closing) && hasComment(all[len(all)-1].tail) {
+		closing = e.r.eol + e.flowIndent(n, units)
+	}
+	return e.writeUnits(n, all, open, closing)
 }
 
-// keepUnits leaves out the units that are removed. Where a line is shared with entries that stay, its indentation and its comment stay.
-func keepUnits(units []flowUnit, p plan) []flowUnit {
+// keepUnits leaves out the units that are removed. Where a line is shared with entries that stay, its indentation and its comment stay too.
+func keepUnits(units []flowUnit, remove map[int]bool) []flowUnit {
 	var kept []flowUnit
-	removedLead, removed := "", false // the lead that the next unit may need
+	var lineLead *string // of the line that the entries removed last stood on, if one of them was its first
 	for i, u := range units {
-		if !p.remove[i] {
-			switch {
-			case !removed:
-			case len(kept) == 0 && hasComment(removedLead): // a headline of the whole, perhaps
-				if hasBreak(u.lead) {
-					removedLead = strings.TrimRight(removedLead, " \t\r\n")
-					u.lead = removedLead + u.lead
-				} else {
-					u.lead = removedLead
-				}
-			case len(kept) == 0 && !hasComment(u.lead), hasBreak(removedLead) && !hasBreak(u.lead):
-				u.lead = removedLead
+		startsLine := i == 0 || hasBreak(u.lead)
+		switch {
+		case !remove[i]:
+			// A line that goes on behind what is removed, or, without comments, the line of the bracket, is kept.
+			if lineLead != nil && (!hasBreak(u.lead) || !hasBreak(*lineLead) && !hasComment(u.lead)) {
+				u.lead = *lineLead
 			}
-			kept, removed = append(kept, u), false
-			continue
-		}
-		if !removed || hasBreak(u.lead) && len(kept) > 0 || hasBreak(u.lead) && !hasComment(removedLead) && hasBreak(removedLead) {
-			removedLead = u.lead
-		}
-		removed = true
-		if c := u.comment(); c != "" && len(kept) > 0 && !hasBreak(u.lead) && !hasComment(kept[len(kept)-1].tail) && kept[len(kept)-1].end >= 0 && p.keptBefore(i) == i-1 {
-			kept[len(kept)-1].tail += c
+			lineLead = nil
+			kept = append(kept, u)
+		case startsLine:
+			lineLead = &units[i].lead
+		case lineLead == nil && hasComment(u.tail[u.comma+1:]):
+			last := &kept[len(kept)-1] // stands on the same line
+			last.tail += u.tail[u.comma+1:]
 		}
 	}
 	return kept
 }
 
-// comment returns the comment on the line where the unit ends, with the blanks before it.
-func (u *flowUnit) comment() string {
-	rest := u.tail[u.comma+1:]
-	if hasComment(rest) {
-		return rest
+// newLead returns how new entries are set off: as the last one is, or as the brackets show.
+func (e *editor) newLead(units []flowUnit, closing string) string {
+	lead := e.r.comma[1:]
+	switch k := len(units); {
+	case k > 1:
+		lead = units[k-1].lead
+	case k == 1 && hasBreak(closing):
+		lead = units[0].lead
 	}
-	return ""
+	if hasBreak(lead) {
+		lead = e.r.eol + lastLine(lead)
+	}
+	return lead
+}
+
+// newUnits renders the entries to add.
+func (e *editor) newUnits(p plan, lead string) []flowUnit {
+	indent := oneLine
+	if hasBreak(lead) {
+		indent = lastLine(lead)
+	}
+	out := make([]flowUnit, len(p.values))
+	for i, v := range p.values {
+		text := e.r.flow(v, nil, indent)
+		if p.keys != nil {
+			text = e.r.key(p.keys[i], true) + e.r.colon + text
+		}
+		out[i] = flowUnit{lead: lead, start: -1, text: strings.ReplaceAll(text, "\n", e.r.eol), comma: -1}
+	}
+	return out
+}
+
+// flowIndent returns the indentation for an entry on a line of its own.
+func (e *editor) flowIndent(n *yaml.Node, units []flowUnit) string {
+	for _, u := range units {
+		if hasBreak(u.lead) {
+			return lastLine(u.lead)
+		}
+	}
+	x, _ := e.doc.Extent(n) // flowUnits has asked before
+	return e.lineIndent(x.Start) + spaces(e.r.unit)
+}
+
+// setComma makes the unit end with a comma, or without.
+func (u *flowUnit) setComma(want bool, comma string) {
+	switch {
+	case want && u.comma < 0:
+		u.tail, u.comma = comma+u.tail, len(comma)-1
+	case !want && u.comma >= 0:
+		u.tail, u.comma = u.tail[:u.comma]+u.tail[u.comma+1:], -1
+		if !hasComment(u.tail) {
+			u.tail = ""
+		}
+	}
+}
+
+// writeUnits records the edits around the entries that stay. Edits within those are recorded already.
+func (e *editor) writeUnits(n *yaml.Node, units []flowUnit, open, closing string) bool {
+	x, ok := e.doc.Extent(n)
+	if !ok {
+		return false
+	}
+	at, text := x.Start+1, open
+	record := func(end int) {
+		if text != string(e.data[at:end]) {
+			e.edits = append(e.edits, edit{at, end, text}) // not add: the line breaks are those of the file
+		}
+	}
+	for _, u := range units {
+		text += u.lead
+		if u.start < 0 {
+			text += u.text + u.tail
+			continue
+		}
+		record(u.start)
+		at, text = u.end, u.tail
+	}
+	text += closing
+	record(x.End - 1)
+	return true
 }

@@ -32,7 +32,7 @@ func (e *editor) list(n *yaml.Node, old, want []any, depth int, s slot) bool {
 		}
 		p.at, p.values = head+shared, midWant[shared:]
 	}
-	if len(p.remove) == p.count {
+	if len(p.remove) == p.count && p.count > 0 {
 		return e.replace(n, any(want), s)
 	}
 	child := slot{kind: flowSlot}

@@ -40,15 +40,18 @@ type Object struct {
 }
 
 // Parse reads a manifest: YAML or JSON, any number of documents, empty ones skipped. Every document must be an object, or a list kind whose items are objects or
-// lists again. The error is a *yamldoc.Error. data must not be modified afterwards.
+// lists again. What is in a file named .json must be JSON. The error is a *yamldoc.Error. data must not be modified afterwards.
 func Parse(name string, data []byte) (*File, error) {
 	text := bytes.TrimPrefix(data, utf8BOM)
 	docs, err := yamldoc.Parse(name, data, yamldoc.ManifestLimits)
 	if err != nil {
-		return nil, err
+		return nil, explain(err, text)
 	}
 	f := &File{name: name, data: text, bom: len(text) < len(data)}
 	for _, source := range docs {
+		if err := mustBeJSON(name, text, source); err != nil {
+			return nil, explain(err, text)
+		}
 		value, err := source.InexactValue()
 		if err != nil {
 			return nil, err

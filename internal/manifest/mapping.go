@@ -63,7 +63,7 @@ func (e *editor) mapping(n *yaml.Node, old, want map[string]any, depth int, s sl
 		}
 	}
 	p.at = p.count
-	if len(p.remove) == p.count {
+	if len(p.remove) == p.count && p.count > 0 {
 		return e.replace(n, any(want), s)
 	}
 	child := slot{kind: flowSlot}

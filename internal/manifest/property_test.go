@@ -21,7 +21,7 @@ func (g *generator) pick(words ...string) string { return words[g.IntN(len(words
 
 func (g *generator) scalar() string {
 	return g.pick("a", "b c", "1", "0644", "2.5", "true", "yes", "null", "~", `"q"`, `"x: y"`, "'s'", "'it''s'", `"\u00e9\n"`, "日本", "12345678901234567890", "100m", "2020-01-01", "{}", "[]",
-		"[1, a, {b: c}]", "{x: 1, y: [2]}", "{\n   x: 1,\n   y: 2\n   }", "http://x/y", "a#b", "-1", "1.0", `""`, "!!str 3", "[ a , b ,]")
+		"[1, a, {b: c}]", "{x: 1, y: [2]}", "{\n   x: 1,\n   y: 2\n   }", "{ # a\n   x: 1, z: 3, # b\n   # c\n   y: 2 # d\n   }", "[ # a\n   x # b\n   , y\n   ]", "{\n   # none\n   }", "[ # none\n   ]", "http://x/y", "a#b", "-1", "1.0", `""`, "!!str 3", "[ a , b ,]")
 }
 
 func (g *generator) comment(pad string) string {
