@@ -66,11 +66,11 @@ func classify(err error) failure {
 	s := status.Status()
 	f := failure{reason: publicReason(s)}
 	switch {
-	case apierrors.IsConflict(err), replaced(s):
+	case apierrors.IsConflict(err) && aboutObject(s), replaced(s):
 		f.class = conflict
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		f.class = gone
-	case apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
+	case apierrors.IsNotFound(err) && aboutObject(s) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		f.class = gone
 	case apierrors.IsTooManyRequests(err), apierrors.IsServerTimeout(err), apierrors.IsTimeout(err),
 		apierrors.IsServiceUnavailable(err), apierrors.IsUnauthorized(err), s.Code >= http.StatusInternalServerError:
@@ -87,6 +87,11 @@ func classify(err error) failure {
 	return f
 }
 
+// aboutObject reports whether a status says which object it is about, as the API
+// server's own do. A webhook may deny with any code: its "not found" or
+// "conflict" is about something else, and no watch event will follow.
+func aboutObject(s metav1.Status) bool { return s.Details != nil && s.Details.Name != "" }
+
 // replaced reports whether the object that was decided on is not there any
 // more, but another one of its name: the uid then is "immutable".
 func replaced(s metav1.Status) bool {
@@ -97,7 +102,7 @@ func replaced(s metav1.Status) bool {
 // publicReason tells of a status what cannot contain an object's content.
 func publicReason(s metav1.Status) string {
 	reason := string(s.Reason)
-	if reason == "" {
+	if !word.MatchString(reason) {
 		reason = http.StatusText(int(s.Code))
 	}
 	if s.Details == nil {
@@ -105,6 +110,9 @@ func publicReason(s metav1.Status) string {
 	}
 	var causes []string
 	for _, c := range s.Details.Causes {
+		if !word.MatchString(string(c.Type)) {
+			continue
+		}
 		switch {
 		case c.Field != "" && c.Type != "":
 			causes = append(causes, strings.Join(append([]string{fmt.Sprintf("%s: %s", c.Field, c.Type)}, mistakes(c.Message)...), "; "))
@@ -117,6 +125,10 @@ func publicReason(s metav1.Status) string {
 	}
 	return reason + " (" + strings.Join(causes, ", ") + ")"
 }
+
+// word is what reasons and types of causes look like. A webhook may put a whole
+// text there that quotes the object.
+var word = regexp.MustCompile(`^[A-Z][A-Za-z]{1,60}$`)
 
 // What the decoder of the API server says of a patch that does not fit the
 // type: names of fields and types, which come from the rule and the schema. The

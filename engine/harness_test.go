@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
 	"sigs.k8s.io/yaml"
 
@@ -75,6 +76,9 @@ func (f *fixture) startAs(config *rest.Config, opts Options, ruleYAML ...string)
 		f.Fatal(err)
 	}
 	_, ctx := ktesting.NewTestContext(f)
+	if capturing.Load() {
+		ctx = klog.NewContext(ctx, klog.Background())
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()

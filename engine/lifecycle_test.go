@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,11 +79,19 @@ func (l *lines) matching(s string) []string {
 	return out
 }
 
-// captureLogs makes everything that is logged countable until the test ends.
+// capturing is whether engines log to where captureLogs looks, and not to their test.
+var capturing atomic.Bool
+
+// captureLogs makes everything that is logged countable until the test ends: by
+// engines that are started later, too.
 func captureLogs(t *testing.T) *lines {
 	l := &lines{}
 	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l))))
-	t.Cleanup(klog.ClearLogger)
+	capturing.Store(true)
+	t.Cleanup(func() {
+		capturing.Store(false)
+		klog.ClearLogger()
+	})
 	return l
 }
 

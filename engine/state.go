@@ -37,6 +37,7 @@ type objectState struct {
 	since          time.Time
 	doubted        string // the version that an unexplained refusal met
 
+	delays   int // failures in a row that may pass
 	split    bool
 	held     map[string]*hold  // by rule
 	reported map[string]string // the last error told of, by rule
@@ -173,7 +174,7 @@ func (t *objectTable) keep(key Key, s *objectState) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s.atLeast == "" && s.stale == "" && s.doubted == "" && !s.split && len(s.held) == 0 && len(s.reported) == 0 {
+	if s.atLeast == "" && s.stale == "" && s.doubted == "" && s.delays == 0 && !s.split && len(s.held) == 0 && len(s.reported) == 0 {
 		delete(t.states, key)
 		return
 	}

@@ -178,6 +178,9 @@ func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err err
 	state.caughtUp()
 	d := &decision{Engine: e, key: key, state: state, now: time.Now(), lookups: &lookups{Engine: e, object: key}}
 	defer func() {
+		if err == nil && d.state != nil {
+			d.state.delays = 0
+		}
 		e.objects.keep(key, d.state)
 		if len(e.rules.Lookups()) > 0 {
 			e.dependents.set(key, d.lookups.queries)
@@ -301,8 +304,8 @@ func (d *decision) writeTogether(ctx context.Context, all []*rules.Rule) error {
 		}
 		return d.writeTogether(ctx, all)
 	}
-	if err == nil && wait > 0 && d.pending == nil {
-		d.recheckAt(time.Now().Add(wait)) // a refused rule is tried again
+	if err == nil {
+		d.retryHeld(wait)
 	}
 	return err
 }
@@ -322,13 +325,22 @@ func (d *decision) writeOneByOne(ctx context.Context, all []*rules.Rule) error {
 		var refused *refusedError
 		if errors.As(err, &refused) {
 			d.hold(ctx, refused)
-			if d.wrote {
-				return nil
-			}
-			continue
+			err = nil
 		}
-		return err
+		if err != nil || d.wrote || d.gone {
+			return err
+		}
 	}
 	d.remember().split = false
+	_, wait := d.state.free(all, d.object.GetResourceVersion(), time.Now())
+	d.retryHeld(wait)
 	return nil
+}
+
+// retryHeld has the object looked at again when a refused rule may be tried
+// again. Once does not wait for that.
+func (d *decision) retryHeld(wait time.Duration) {
+	if wait > 0 && d.pending == nil {
+		d.recheckAt(time.Now().Add(wait))
+	}
 }

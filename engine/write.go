@@ -107,6 +107,7 @@ func (d *decision) failed(ctx context.Context, request *rules.Request, version s
 		d.gone = true
 		return nil
 	case unavailable:
+		d.remember().delays++
 		d.tellOfDelay(ctx, request, f.reason)
 		if f.after > 0 {
 			return &againError{f.after, f.reason}
@@ -137,12 +138,12 @@ func (d *decision) failed(ctx context.Context, request *rules.Request, version s
 }
 
 // slowAttempts is after how many failures in a row the object is told that its
-// fix has to wait.
+// fix has to wait. (The queue does not count those that said when to come back.)
 const slowAttempts = 5
 
 // tellOfDelay tells of a write that keeps failing although it may work later.
 func (d *decision) tellOfDelay(ctx context.Context, request *rules.Request, reason string) {
-	if d.queue.NumRequeues(d.key) != slowAttempts {
+	if d.state.delays != slowAttempts+1 {
 		return
 	}
 	for _, r := range request.Rules {

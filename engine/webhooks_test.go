@@ -1,0 +1,542 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rectifier-dev/rectifier/internal/controlplane"
+	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
+)
+
+const (
+	validating = "ValidatingWebhookConfiguration"
+	mutating   = "MutatingWebhookConfiguration"
+)
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// webhook is an admission webhook that a real API server calls for updates in
+// the test's namespace. It judges what the engine sends; others may do anything.
+type webhook struct {
+	user   string
+	config string // its name
+
+	mu     sync.Mutex
+	probed bool
+	judge  func(*admissionRequest) answer
+}
+
+// admissionRequest is what a webhook is asked, with the objects decoded.
+type admissionRequest struct {
+	*admissionv1.AdmissionRequest
+	object, old *unstructured.Unstructured
+}
+
+// answer is what a webhook says; the zero answer admits.
+type answer struct {
+	denied   *metav1.Status
+	patch    []map[string]any // a JSON patch
+	warnings []string
+	status   int  // of HTTP, instead of an answer
+	hangUp   bool // no answer at all
+}
+
+func deny(code int32, message string) answer {
+	return answer{denied: &metav1.Status{Status: metav1.StatusFailure, Code: code, Message: message}}
+}
+
+// webhook registers one and waits until the API server calls it. What cannot be
+// asked fails the request.
+func (f *fixture) webhook(kind string, judge func(*admissionRequest) answer) *webhook {
+	f.Helper()
+	w := &webhook{user: f.user, judge: judge, config: f.ns}
+	server := httptest.NewTLSServer(w)
+	f.Cleanup(server.Close)
+	ca, err := json.Marshal(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	u := f.object(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: %s
+metadata: {name: %s}
+webhooks:
+- name: test.example.io
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  failurePolicy: Fail
+  timeoutSeconds: 5
+  clientConfig: {url: %q, caBundle: %s}
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %s}}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [UPDATE], resources: [configmaps, secrets]}]
+`, kind, w.config, server.URL, ca, f.ns)
+	u.SetNamespace("")
+	configs := f.client.Resource(webhookConfigs(kind))
+	if _, err := configs.Create(f.Context(), u, metav1.CreateOptions{}); err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { f.unregister(kind, w) }) // before the server closes
+	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: probe}}`)
+	testcluster.Eventually(f, 15*time.Second, func() error {
+		f.merge(configmaps, "probe", fmt.Sprintf(`{"data":{"at":"%d"}}`, time.Now().UnixNano()))
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !w.probed {
+			return fmt.Errorf("the API server does not call the webhook")
+		}
+		return nil
+	})
+	return w
+}
+
+func webhookConfigs(kind string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: strings.ToLower(kind) + "s"}
+}
+
+func (f *fixture) unregister(kind string, w *webhook) {
+	f.Helper()
+	// The test's own context has ended when this is a cleanup.
+	err := f.client.Resource(webhookConfigs(kind)).Delete(context.WithoutCancel(f.Context()), w.config, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		f.Error(err)
+	}
+}
+
+// judges changes what the webhook says from now on.
+func (w *webhook) judges(judge func(*admissionRequest) answer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.judge = judge
+}
+
+func (w *webhook) ServeHTTP(out http.ResponseWriter, in *http.Request) {
+	var review admissionv1.AdmissionReview
+	if err := json.NewDecoder(in.Body).Decode(&review); err != nil {
+		http.Error(out, err.Error(), http.StatusBadRequest)
+		return
+	}
+	says, err := w.consider(review.Request)
+	switch {
+	case err != nil:
+		http.Error(out, err.Error(), http.StatusBadRequest)
+		return
+	case says.hangUp:
+		panic(http.ErrAbortHandler)
+	case says.status != 0:
+		http.Error(out, "out of order", says.status)
+		return
+	}
+	review.Response = &admissionv1.AdmissionResponse{
+		UID: review.Request.UID, Allowed: says.denied == nil, Result: says.denied, Warnings: says.warnings,
+	}
+	if len(says.patch) > 0 {
+		review.Response.Patch, err = json.Marshal(says.patch)
+		review.Response.PatchType = new(admissionv1.PatchTypeJSONPatch)
+	}
+	review.Request = nil
+	if err == nil {
+		err = json.NewEncoder(out).Encode(review)
+	}
+	if err != nil {
+		http.Error(out, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+func (w *webhook) consider(request *admissionv1.AdmissionRequest) (answer, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if request.UserInfo.Username != w.user {
+		w.probed = true
+		return answer{}, nil
+	}
+	r := &admissionRequest{AdmissionRequest: request, object: &unstructured.Unstructured{}, old: &unstructured.Unstructured{}}
+	if err := r.object.UnmarshalJSON(request.Object.Raw); err != nil {
+		return answer{}, err
+	}
+	if err := r.old.UnmarshalJSON(request.OldObject.Raw); err != nil {
+		return answer{}, err
+	}
+	return w.judge(r), nil
+}
+
+// wants reports whether a request would set a key of the data anew.
+func (r *admissionRequest) wants(key string) bool {
+	now, there, _ := unstructured.NestedString(r.object.Object, "data", key)
+	before, was, _ := unstructured.NestedString(r.old.Object, "data", key)
+	return there && (!was || now != before)
+}
+
+// sets is a rule that sets a key of the ConfigMaps of some names.
+func sets(name, key, patchType string, objects ...string) string {
+	patch := map[string]string{
+		"merge": `{merge: {data: {%s: "yes"}}}`,
+		"json":  `{json: [{op: add, path: /data/%s, value: "yes"}]}`,
+	}[patchType]
+	return rule(name, `
+resource: {version: v1, resource: configmaps}
+match: {namespaces: [NS], names: [`+strings.Join(objects, ", ")+`]}
+condition: object.data[?'`+key+`'] != optional.of('yes')
+patch: `+fmt.Sprintf(patch, key))
+}
+
+func (f *fixture) configMap(names ...string) {
+	f.Helper()
+	for _, name := range names {
+		f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {there: already}}`, name)
+	}
+}
+
+// requestsTo returns the engine's requests to one object, in order: all but
+// those that met a newer version, which cost a webhook nothing.
+func (f *fixture) requestsTo(name string) []controlplane.AuditEvent {
+	f.Helper()
+	return slices.DeleteFunc(f.requests("configmaps"), func(e controlplane.AuditEvent) bool {
+		return e.ObjectRef.Name != name || e.ResponseStatus.Reason == string(metav1.StatusReasonConflict)
+	})
+}
+
+func (f *fixture) wantRequests(name string, atMost int) {
+	f.Helper()
+	if got := f.requestsTo(name); len(got) > atMost {
+		f.Errorf("%d requests to %s, want at most %d", len(got), name, atMost)
+	}
+}
+
+// wantTold fails unless exactly these Events are on an object, each told once:
+// client-go makes one Event of repetitions, but the log has them all.
+func (f *fixture) wantTold(logs *lines, name string, want ...string) {
+	f.Helper()
+	for _, w := range want {
+		f.wantEvent(name, w)
+	}
+	got := f.eventsOn(name)
+	if len(got) != len(want) {
+		f.Errorf("%d Events on %s, want %d: %q", len(got), name, len(want), got)
+	}
+	warnings := slices.DeleteFunc(slices.Clone(want), func(w string) bool { return !strings.HasPrefix(w, "Warning") })
+	told := slices.DeleteFunc(logs.matching("Rule failed"), func(l string) bool { return !strings.Contains(l, f.ns+"/"+name+`"`) })
+	if len(told) != len(warnings) {
+		f.Errorf("%d failures of %s in the log, want %d:\n%s", len(told), name, len(warnings), strings.Join(told, ""))
+	}
+}
+
+// wantLines bounds what is logged about an object.
+func (f *fixture) wantLines(logs *lines, name string, atMost int) {
+	f.Helper()
+	if got := logs.matching(f.ns + "/" + name + `"`); len(got) > atMost {
+		f.Errorf("%d log lines about %s, want at most %d:\n%s", len(got), name, atMost, strings.Join(got, ""))
+	}
+}
+
+// ADM-01: what a webhook denies without naming a field is tried again with
+// growing waits, told once, and mended by itself when the webhook has gone;
+// whatever code it likes best.
+func TestADenialThatPasses(t *testing.T) {
+	f := newFixture(t)
+	logs := captureLogs(t)
+	w := f.webhook(validating, func(r *admissionRequest) answer {
+		switch r.Name {
+		case "not-found": // something that the webhook looked for, not the object
+			return deny(404, "no such tenant")
+		case "conflict": // with what the webhook wants
+			return deny(409, "there is one already")
+		case "throttled":
+			out := deny(429, "not so fast")
+			out.denied.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+			return out
+		}
+		return deny(400, "not on Sundays")
+	})
+	f.configMap("merged", "patched", "both", "not-found", "conflict", "throttled")
+	f.start(sets("by-json", "json", "json", "patched", "both"),
+		sets("by-merge", "merge", "merge", "merged", "both", "not-found", "conflict", "throttled"))
+
+	testcluster.Eventually(t, 15*time.Second, func() error {
+		if got := len(f.requestsTo("merged")); got < 3 {
+			return fmt.Errorf("%d attempts", got)
+		}
+		return nil
+	})
+	attempts := f.requestsTo("merged")
+	for i, want := range []time.Duration{firstHold, 2 * firstHold} {
+		if gap := attempts[i+1].RequestReceivedTimestamp.Sub(attempts[i].RequestReceivedTimestamp); gap < want {
+			t.Errorf("attempt %d came %v after the one before, want at least %v", i+2, gap, want)
+		}
+	}
+	const json, merge = "Warning PatchRefused: rule by-json: ", "Warning PatchRefused: rule by-merge: "
+	f.wantTold(logs, "merged", merge+"the API server refuses the change: Bad Request")
+	f.wantTold(logs, "patched", json)
+	f.wantTold(logs, "both", json, merge)
+	f.wantTold(logs, "not-found", merge+"the API server refuses the change: Not Found")
+	f.wantTold(logs, "conflict", merge+"the API server refuses the change: Conflict")
+	f.wantTold(logs, "throttled", "Warning PatchDelayed: rule by-merge: the change waits for the API server: the API server answered 429")
+
+	f.unregister(validating, w)
+	const step = 3 * 4 * firstHold // the last wait is not longer than all of those before
+	for _, name := range []string{"merged", "both", "not-found", "conflict", "throttled"} {
+		f.eventually(step, configmaps, name, "yes", "data", "merge")
+	}
+	for _, name := range []string{"patched", "both"} {
+		f.eventually(step, configmaps, name, "yes", "data", "json")
+	}
+	for name, most := range map[string]int{"merged": 5, "patched": 6, "both": 14, "not-found": 5, "conflict": 5, "throttled": 12} {
+		f.wantRequests(name, most)
+	}
+	for name, most := range map[string]int{"merged": 2, "patched": 2, "both": 4, "not-found": 2, "conflict": 2, "throttled": 2} {
+		f.wantLines(logs, name, most)
+	}
+}
+
+// ADM-02: a denial with 403 is one of the object, not a missing permission.
+func TestADenialThatLooksLikeAMissingPermission(t *testing.T) {
+	f := newFixture(t)
+	logs := captureLogs(t)
+	w := f.webhook(validating, func(r *admissionRequest) answer {
+		if r.Name == "denied" {
+			return deny(403, "not this one")
+		}
+		return answer{}
+	})
+	f.grant("configmaps", "list", "watch", "patch")
+	f.grantIn("events.k8s.io", "events", "create", "patch")
+	config, err := f.cp.User(f.user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.configMap("denied")
+	f.startAs(config, Options{}, sets("mark", "fixed", "merge", "denied", "free"))
+	f.wantTold(logs, "denied", "Warning PatchRefused: rule mark: the API server refuses the change: Forbidden")
+	if _, body := f.readyz(); strings.Contains(body, "forbidden: patch") {
+		t.Errorf("a denial is taken for a missing permission:\n%s", body)
+	}
+	f.configMap("free")
+	f.eventually(time.Second, configmaps, "free", "yes", "data", "fixed")
+	f.wantRequests("denied", 3)
+
+	w.judges(func(*admissionRequest) answer { return answer{} })
+	f.eventually(10*time.Second, configmaps, "denied", "yes", "data", "fixed")
+	f.wantLines(logs, "denied", 2)
+}
+
+// ADM-03: what a webhook sets back at once is told as it is: not as a fix.
+func TestAWebhookThatSetsBack(t *testing.T) {
+	f := newFixture(t)
+	logs := captureLogs(t)
+	f.webhook(mutating, func(r *admissionRequest) answer {
+		if !r.wants("lost") {
+			return answer{}
+		}
+		return setBack(r, r.Name == "unmoved")
+	})
+	f.configMap("alone", "both", "unmoved")
+	f.start(sets("a-lost", "lost", "merge", "alone", "both", "unmoved"), sets("b-kept", "kept", "merge", "both"))
+	const lost = "Warning Ineffective: rule a-lost: the server accepted the change but did not keep it"
+	f.eventually(10*time.Second, configmaps, "both", "yes", "data", "kept")
+	f.wantEvent("alone", lost)
+	f.wantEvent("unmoved", lost)
+	f.settle("configmaps")
+	f.wantTold(logs, "alone", lost)
+	f.wantTold(logs, "unmoved", lost)
+	f.wantTold(logs, "both", lost, "Normal Rectified: changed by rule b-kept")
+	f.wantRequests("alone", 1)
+	f.wantRequests("both", 1)
+	f.wantRequests("unmoved", 1)
+
+	for i := range 5 {
+		for _, name := range []string{"alone", "unmoved"} {
+			f.merge(configmaps, name, fmt.Sprintf(`{"data":{"touched":"%d"}}`, i))
+		}
+	}
+	f.settle("configmaps")
+	for _, name := range []string{"alone", "unmoved"} {
+		f.wantTold(logs, name, lost)
+		f.wantRequests(name, 3)
+	}
+}
+
+// setBack takes away what a request wants; with the traces in managedFields
+// too, nothing is left to store, and the version does not move.
+func setBack(r *admissionRequest, traces bool) answer {
+	out := answer{patch: []map[string]any{{"op": "remove", "path": "/data/lost"}}}
+	if traces {
+		out.patch = append(out.patch, map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": r.old.Object["metadata"].(map[string]any)["managedFields"]})
+	}
+	return out
+}
+
+// ADM-04: what a webhook writes in another form is not written for ever.
+func TestAWebhookThatNormalises(t *testing.T) {
+	f := newFixture(t)
+	logs := captureLogs(t)
+	f.webhook(mutating, func(r *admissionRequest) answer {
+		tier := r.object.GetLabels()["tier"]
+		if tier == strings.ToUpper(tier) {
+			return answer{}
+		}
+		return answer{patch: []map[string]any{{"op": "replace", "path": "/metadata/labels/tier", "value": strings.ToUpper(tier)}}}
+	})
+	f.configMap("shouting")
+	f.start(rule("tier", `
+resource: {version: v1, resource: configmaps}
+match: {namespaces: [NS], names: [shouting]}
+condition: object.metadata.?labels.?tier.orValue('') != 'gold'
+patch: {merge: {metadata: {labels: {tier: gold}}}}`))
+	f.eventually(10*time.Second, configmaps, "shouting", "GOLD", "metadata", "labels", "tier")
+	f.settle("configmaps")
+	f.wantTold(logs, "shouting", "Warning Ineffective: rule tier")
+	f.wantRequests("shouting", 1)
+	for i := range 5 {
+		f.merge(configmaps, "shouting", fmt.Sprintf(`{"data":{"touched":"%d"}}`, i))
+	}
+	f.settle("configmaps")
+	f.wantTold(logs, "shouting", "Warning Ineffective: rule tier")
+	f.wantRequests("shouting", 3)
+}
+
+// SEC-01: what a webhook says may be anything, so none of it is published:
+// neither its warnings nor its reasons.
+func TestWhatAWebhookSaysIsNotPublished(t *testing.T) {
+	f := newFixture(t)
+	logs := captureLogs(t)
+	f.webhook(validating, func(r *admissionRequest) answer {
+		// What the webhook got, as it would quote it.
+		says := fmt.Sprint("do not use s3cr3t: ", r.object.Object["data"])
+		out := answer{warnings: []string{says}}
+		switch r.Name {
+		case "denied":
+			out.denied = &metav1.Status{Status: metav1.StatusFailure, Code: 400, Message: says}
+		case "reasoned": // controller-runtime before 0.15 puts the text there
+			out.denied = &metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReason(says)}
+		case "caused":
+			out.denied = &metav1.Status{Status: metav1.StatusFailure, Code: 422, Reason: metav1.StatusReasonInvalid, Message: says,
+				Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseType(says), Message: says, Field: "data"}, {Type: metav1.CauseType(says), Message: says}}}}
+		case "delayed":
+			out.denied = &metav1.Status{Status: metav1.StatusFailure, Code: 503, Message: says}
+		}
+		return out
+	})
+	names := []string{"admitted", "denied", "reasoned", "caused", "delayed"}
+	for _, name := range names {
+		f.create(secrets, `{apiVersion: v1, kind: Secret, metadata: {name: %s}, data: {password: czNjcjN0}}`, name)
+	}
+	f.start(rule("label", `
+resource: {version: v1, resource: secrets}
+patch: {merge: {metadata: {labels: {fixed: "yes"}}}}`))
+	f.eventually(10*time.Second, secrets, "admitted", "yes", "metadata", "labels", "fixed")
+	f.wantEvent("admitted", "Normal Rectified")
+	f.wantEvent("denied", "Warning PatchRefused: rule label: the API server refuses the change: Bad Request")
+	f.wantEvent("reasoned", "Warning PatchRefused: rule label: the API server refuses the change: Forbidden")
+	f.wantEvent("caused", "Warning PatchRefused: rule label: the API server refuses the change: Invalid")
+	f.wantEvent("delayed", "Warning PatchDelayed: rule label: the change waits for the API server: Service Unavailable")
+	published := logs.matching("")
+	if len(logs.matching("Rule failed")) < 4 {
+		t.Errorf("the log is not seen:\n%s", strings.Join(published, ""))
+	}
+	for _, name := range names {
+		published = append(published, f.eventsOn(name)...)
+	}
+	for _, p := range published {
+		if strings.Contains(p, "czNjcjN0") || strings.Contains(p, "s3cr3t") {
+			t.Errorf("published: %s", p)
+		}
+	}
+}
+
+// ADM-05: a webhook that is out of order delays what it guards, with growing
+// waits, and nothing else.
+func TestAWebhookOutOfOrder(t *testing.T) {
+	f := newFixture(t)
+	logs := captureLogs(t)
+	w := f.webhook(validating, func(r *admissionRequest) answer {
+		return map[string]answer{"fails": {status: 500}, "hangs-up": {hangUp: true}}[r.Name]
+	})
+	f.configMap("fails", "hangs-up")
+	began := time.Now()
+	f.start(sets("mark", "fixed", "merge", "fails", "hangs-up", "free"))
+	for _, name := range []string{"fails", "hangs-up"} {
+		f.wantEvent(name, "Warning PatchDelayed: rule mark: the change waits for the API server: InternalError")
+	}
+	f.configMap("free")
+	f.eventually(time.Second, configmaps, "free", "yes", "data", "fixed")
+	testcluster.Eventually(t, 10*time.Second, func() error {
+		if got := len(f.requestsTo("fails")); got < slowAttempts+4 {
+			return fmt.Errorf("%d attempts", got)
+		}
+		return nil
+	})
+	w.judges(func(*admissionRequest) answer { return answer{} })
+	outage := time.Since(began)
+	for _, name := range []string{"fails", "hangs-up"} {
+		f.eventually(outage+10*time.Second, configmaps, name, "yes", "data", "fixed")
+		f.wantTold(logs, name, "Warning PatchDelayed", "Normal Rectified")
+		f.wantRequests(name, slowAttempts+7)
+		f.wantLines(logs, name, 3)
+	}
+	attempts := f.requestsTo("fails")
+	for i, wait := 1, firstRetry; i < len(attempts); i, wait = i+1, 2*wait {
+		if gap := attempts[i].RequestReceivedTimestamp.Sub(attempts[i-1].RequestReceivedTimestamp); gap < wait {
+			t.Errorf("attempt %d came %v after the one before, want at least %v", i+1, gap, wait)
+		}
+	}
+}
+
+// ADM-06: of a composed request, the webhook's objection keeps back what it is
+// about and nothing else; the rest comes when the objection has gone.
+func TestAWebhookThatDeniesOneOfTwo(t *testing.T) {
+	f := newFixture(t)
+	logs := captureLogs(t)
+	w := f.webhook(validating, func(r *admissionRequest) answer {
+		if r.wants("bad") {
+			return deny(400, "no")
+		}
+		return answer{}
+	})
+	f.configMap("first", "last")
+	f.start(sets("a-bad", "bad", "merge", "first"), sets("b-good", "good", "merge", "first", "last"), sets("c-bad", "bad", "json", "last"))
+	for _, name := range []string{"first", "last"} {
+		f.eventually(5*time.Second, configmaps, name, "yes", "data", "good")
+	}
+	f.wantTold(logs, "first", "Warning PatchRefused: rule a-bad", "Normal Rectified: changed by rule b-good")
+	f.wantTold(logs, "last", "Warning PatchRefused: rule c-bad", "Normal Rectified: changed by rule b-good")
+	w.judges(func(*admissionRequest) answer { return answer{} })
+	for _, name := range []string{"first", "last"} {
+		f.eventually(10*time.Second, configmaps, name, "yes", "data", "bad")
+		f.wantRequests(name, 8)
+	}
+}
+
+// ADM-07: what is refused does not wait behind what has no effect, even where
+// that leaves the object as it was and no watch event comes.
+func TestARuleWithoutEffectKeepsNoneBack(t *testing.T) {
+	f := newFixture(t)
+	logs := captureLogs(t)
+	f.webhook(mutating, func(r *admissionRequest) answer {
+		if r.wants("bad") {
+			return deny(400, "no")
+		}
+		if r.wants("lost") {
+			return setBack(r, true)
+		}
+		return answer{}
+	})
+	f.configMap("web")
+	f.start(sets("a-bad", "bad", "merge", "web"), sets("b-lost", "lost", "merge", "web"), sets("c-good", "good", "merge", "web"))
+	f.eventually(10*time.Second, configmaps, "web", "yes", "data", "good")
+	f.wantTold(logs, "web", "Warning PatchRefused: rule a-bad", "Warning Ineffective: rule b-lost", "Normal Rectified: changed by rule c-good")
+	f.wantRequests("web", 8)
+}
