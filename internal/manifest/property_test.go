@@ -13,7 +13,6 @@ import (
 // generator writes manifests in a random mix of notations, and random merge patches for them.
 type generator struct {
 	*rand.Rand
-	json    bool
 	anchors []string
 }
 
