@@ -50,7 +50,8 @@ func TestOneRequestPerFix(t *testing.T) {
 	if accepted, all := f.writes("deployments"); accepted != n || all != n {
 		t.Errorf("%d PATCH requests, %d of them accepted; want %d", all, accepted, n)
 	}
-	f.wantEvent("web-0", "Normal ReplicasAdjusted: adjust replicas from 3 to 5")
+	// 200 Events at ten a second, in no particular order.
+	f.wantEventWithin(40*time.Second, "web-0", "Normal ReplicasAdjusted: adjust replicas from 3 to 5")
 }
 
 // Zero is a replica count like any other, although the API leaves it out.

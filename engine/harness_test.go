@@ -295,7 +295,12 @@ func (f *fixture) eventsOn(name string) []string {
 
 func (f *fixture) wantEvent(name, want string) {
 	f.Helper()
-	testcluster.Eventually(f, 10*time.Second, func() error {
+	f.wantEventWithin(10*time.Second, name, want)
+}
+
+func (f *fixture) wantEventWithin(timeout time.Duration, name, want string) {
+	f.Helper()
+	testcluster.Eventually(f, timeout, func() error {
 		got := f.eventsOn(name)
 		for _, e := range got {
 			if strings.Contains(e, want) {
