@@ -2,6 +2,7 @@ package gvr
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -71,4 +72,22 @@ func (c *Catalog) Info(gvk schema.GroupVersionKind) []Info {
 		})
 	}
 	return guesses
+}
+
+// Kinds returns the kinds whose resource this surely is, sorted: one for all but freak cases, none for a resource that is
+// not known.
+func (c *Catalog) Kinds(resource schema.GroupVersionResource) []string {
+	var kinds []string
+	for gk, definition := range c.crds {
+		if definition.resource == resource.GroupResource() {
+			kinds = append(kinds, gk.Kind)
+		}
+	}
+	for gk, b := range builtinKinds {
+		if gk.Group == resource.Group && b.resource == resource.Resource {
+			kinds = append(kinds, gk.Kind)
+		}
+	}
+	slices.Sort(kinds)
+	return kinds
 }

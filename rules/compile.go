@@ -57,7 +57,7 @@ func (d *decoder) compile(doc document) *Rule {
 	for _, l := range r.Lookups {
 		l.reads = d.fields.Paths(lookupPrefix + l.Name)
 	}
-	r.namespaceReads = d.fields.Paths(namespaceName)
+	r.objectReads, r.namespaceReads = d.fields.Paths(objectName), d.fields.Paths(namespaceName)
 	r.OptOut = d.optOut(doc.Spec.OptOut)
 	r.RecheckAfter = d.recheckAfter(doc.Spec.RecheckAfter)
 	_, namespaceRead := d.reads[namespaceName]

@@ -51,7 +51,8 @@ type Rule struct {
 	// NeedsSchema says that the rule applies a configuration.
 	NeedsSchema bool
 
-	namespaceReads *fieldset.Set // what its CEL reads of the Namespace
+	objectReads    *fieldset.Set // what its CEL reads of the object
+	namespaceReads *fieldset.Set // and of the Namespace
 
 	match     matcher
 	variables []compiledVariable
@@ -77,6 +78,9 @@ func (r *Rule) Subresources() []string {
 	slices.Sort(out)
 	return out
 }
+
+// Reads returns the fields of the object that the rule's expressions can read.
+func (r *Rule) Reads() *fieldset.Set { return r.objectReads }
 
 // Set is a set of compiled rules with distinct names. It is immutable and safe
 // for concurrent use. The zero value is an empty set.

@@ -7,8 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rectifier-dev/rectifier/gvr"
+	"github.com/rectifier-dev/rectifier/gvr/openapi"
 	"github.com/rectifier-dev/rectifier/internal/input"
+	"github.com/rectifier-dev/rectifier/internal/offline"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
+	"github.com/rectifier-dev/rectifier/rules"
 	"github.com/rectifier-dev/rectifier/rules/importer"
 )
 
@@ -34,6 +38,25 @@ there tell where a rule differs from admission by its nature.`,
 	return cmd
 }
 
+// noteUnsettled names the rules that never come to rest on existing objects:
+// admission runs a policy once for each request, a rule until nothing changes.
+func noteUnsettled(text string, s streams) error {
+	set, problems := rules.Load(rules.Source{Name: "imported", Data: []byte(text)})
+	if len(problems) > 0 {
+		return fmt.Errorf("load the imported rules: %w", problems[0])
+	}
+	catalog, err := gvr.NewCatalog()
+	if err != nil {
+		return err
+	}
+	for _, r := range set.All() {
+		if offline.NeverRests(r, catalog, openapi.Builtin()) {
+			fmt.Fprintf(s.err, "rule %s: note: it does not come to a fixed point: it changes its own result again, so it will be named and write nothing; add a condition that is false once the change is made\n", r.Name)
+		}
+	}
+	return nil
+}
+
 func runImport(paths []string, o importer.Options, s streams) error {
 	files, err := input.Read(paths, s.in, yamldoc.ManifestLimits.MaxBytes)
 	if err != nil {
@@ -45,6 +68,9 @@ func runImport(paths []string, o importer.Options, s streams) error {
 	}
 	for _, f := range result.Findings {
 		fmt.Fprintln(s.err, f)
+	}
+	if err := noteUnsettled(result.YAML(), s); err != nil {
+		return err
 	}
 	if _, err := io.WriteString(s.out, result.YAML()); err != nil {
 		return fmt.Errorf("print the rules: %w", err)
