@@ -16,9 +16,6 @@ type Input struct {
 	// Object is the object in the version that Resource names, as the API
 	// server's JSON decodes: whole numbers are int64. It is never modified.
 	Object map[string]any
-	// Namespace is where the object is, if it does not say so itself: offline
-	// manifests often do not.
-	Namespace string
 	// NamespaceObject is the Namespace that the object is in, whole. Nil for
 	// cluster-scoped objects, and where no rule needs it.
 	NamespaceObject map[string]any
@@ -190,9 +187,7 @@ func (c *chain) recheckAt(t time.Time) {
 func identity(in Input) (name, namespace string) {
 	meta, _ := in.Object["metadata"].(map[string]any)
 	name, _ = meta["name"].(string)
-	if namespace, _ = meta["namespace"].(string); namespace == "" {
-		namespace = in.Namespace
-	}
+	namespace, _ = meta["namespace"].(string)
 	return name, namespace
 }
 

@@ -100,16 +100,6 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-func TestNamespaceOfAnOfflineManifest(t *testing.T) {
-	set := load(t, rule("r", "match: {namespaces: [team-a]}\n\t"+addsLabel))
-	inTeamA := func(in *Input) { in.Namespace = "team-a" }
-	for text, want := range map[string]int{`{metadata: {name: x}}`: 1, `{metadata: {name: x, namespace: other}}`: 0, `{}`: 1} {
-		if got := len(evaluate(t, set, text, inTeamA).Requests); got != want {
-			t.Errorf("%s: %d requests, want %d", text, got, want)
-		}
-	}
-}
-
 func TestVerdicts(t *testing.T) {
 	for _, tc := range []struct {
 		name, spec, object string
