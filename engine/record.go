@@ -175,10 +175,11 @@ func (t *tally) summary() Summary {
 	return t.Summary
 }
 
-// recordFix tells of an accepted request: on the object, and in the log.
-func (d *decision) recordFix(ctx context.Context, request *rules.Request, verdicts []rules.Verdict) {
+// recordFix tells what rules have put right by an accepted request: on the
+// object, and in the log.
+func (d *decision) recordFix(ctx context.Context, request *rules.Request, kept []*rules.Rule, verdicts []rules.Verdict) {
 	d.tally.count(func(s *Summary) { s.Fixed++ })
-	klog.FromContext(ctx).Info("Fixed", "rules", names(request.Rules), "subresource", request.Subresource)
+	klog.FromContext(ctx).Info("Fixed", "rules", names(kept), "subresource", request.Subresource)
 	for _, v := range verdicts {
 		d.recorder.event(d.object, v.Rule, corev1.EventTypeNormal, v.Event.Reason, v.Event.Message)
 	}
@@ -220,14 +221,13 @@ func (d *decision) reportErrors(ctx context.Context, ran []*rules.Rule, result r
 		case v.Outcome == rules.Skip:
 			d.reportOptOut(ctx, v)
 			continue
-		case v.Outcome == rules.Patch && (r.Mode == rules.Audit || d.opts.DryRun):
-			if r.Mode != rules.Audit {
-				continue // told when the request is held back
-			}
+		case v.Outcome == rules.Patch && r.Mode == rules.Audit:
 			d.reportOnce(ctx, r, v.Event.Message, func(message string) {
 				klog.FromContext(ctx).Info("Would be fixed (mode Audit)", "rule", r.Name, "message", message)
 			})
 			continue
+		case v.Outcome == rules.Patch && d.opts.DryRun:
+			continue // told when the request is held back
 		case v.Outcome == "":
 			d.state.release(r.Name)
 		}
