@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 )
 
 const widgets = `
@@ -135,7 +137,7 @@ func testWidgets(t *testing.T, typ *Type) {
 				t.Fatalf("got %v, want %v", err, test.cause)
 			}
 			want, wantErr := upstreamMerge(converter, typ, live, config)
-			if (wantErr == nil) != (err == nil) || err == nil && !equal(got, want) {
+			if (wantErr == nil) != (err == nil) || err == nil && !jsonvalue.Equal(got, want) {
 				t.Errorf("upstream: %v, differences %v", wantErr, Changes(want, got))
 			}
 			if diff := cmp.Diff(test.want, Changes(live, got)); err == nil && diff != "" {

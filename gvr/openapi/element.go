@@ -2,11 +2,12 @@ package openapi
 
 import (
 	"errors"
-	"math"
 	"strconv"
 	"strings"
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 )
 
 // elementKey returns the identity of an element of an associative list: of equal keys are equal elements, and no others. In a
@@ -93,19 +94,10 @@ func appendScalar(b []byte, v any) ([]byte, bool) {
 	case int64:
 		return strconv.AppendInt(append(b, 'i'), v, 10), true
 	case float64:
-		if i, ok := wholeNumber(v); ok {
+		if i, ok := jsonvalue.WholeNumber(v); ok {
 			return strconv.AppendInt(append(b, 'i'), i, 10), true
 		}
 		return strconv.AppendFloat(append(b, 'f'), v, 'g', -1, 64), true
 	}
 	return b, false
-}
-
-// wholeNumber returns f as an int64 if that is the same number. The bounds are checked first: Go leaves the conversion of a
-// float64 out of range to the CPU.
-func wholeNumber(f float64) (int64, bool) {
-	if f < math.MinInt64 || f >= -math.MinInt64 || f != math.Trunc(f) {
-		return 0, false
-	}
-	return int64(f), true
 }

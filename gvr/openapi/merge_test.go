@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 )
 
 var deploymentKind = schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
@@ -123,7 +125,7 @@ func TestMergeByKey(t *testing.T) {
 				t.Error(diff)
 			}
 			want, err := upstreamMerge(converter, typ, live, config)
-			if err != nil || !equal(got, want) {
+			if err != nil || !jsonvalue.Equal(got, want) {
 				t.Errorf("upstream: %v, differences %v", err, Changes(want, got))
 			}
 			if test.want == nil && !same(live, got) {

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	upstream "k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
+
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 )
 
 // upstreamConverter is what the API server's admission merges with, on the embedded schemas.
@@ -109,13 +111,13 @@ func compareWithUpstream(t *testing.T, converter managedfields.TypeConverter, ty
 		}
 		return outcomeRefused
 	}
-	if !equal(got, want) {
+	if !jsonvalue.Equal(got, want) {
 		t.Errorf("merged as upstream but for %v\nobject: %v\nconfig: %v", Changes(want, got), object, config)
 	}
 	again, err := typ.Merge(got, config)
-	if err != nil || !equal(again, got) {
+	if err != nil || !jsonvalue.Equal(again, got) {
 		// With elements of the same key in a list, upstream merges again and again differently.
-		if wantAgain, wantErr := upstreamMerge(converter, typ, want, config); (wantErr == nil) != (err == nil) || !equal(wantAgain, again) {
+		if wantAgain, wantErr := upstreamMerge(converter, typ, want, config); (wantErr == nil) != (err == nil) || !jsonvalue.Equal(wantAgain, again) {
 			t.Errorf("merged twice: %v, %v", err, Changes(got, again))
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	clientopenapi "k8s.io/client-go/openapi"
 
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 )
 
 func realCluster(t *testing.T) *Cluster {
@@ -47,7 +48,7 @@ func TestClusterEqualsBuiltin(t *testing.T) {
 			config := (&generator{Rand: random, schema: embedded.schema, partial: true, atomics: seed%3 == 0}).object(embedded)
 			want, wantErr := embedded.Merge(live, config)
 			got, gotErr := served.Merge(live, config)
-			if fmt.Sprint(wantErr) != fmt.Sprint(gotErr) || !equal(want, got) {
+			if fmt.Sprint(wantErr) != fmt.Sprint(gotErr) || !jsonvalue.Equal(want, got) {
 				t.Fatalf("%s, seed %d: embedded %v, served %v, %v", gvk, seed, wantErr, gotErr, Changes(want, got))
 			}
 		}

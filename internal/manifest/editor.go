@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 )
 
@@ -89,7 +90,7 @@ type slot struct {
 
 // value changes the value at n from old to want. depth is how many levels may be edited in place; at 0 the value is replaced whole.
 func (e *editor) value(n *yaml.Node, old, want any, depth int, s slot) bool {
-	if equal(old, want) {
+	if jsonvalue.Equal(old, want) {
 		return true
 	}
 	if limit, ok := e.limits[n]; ok {

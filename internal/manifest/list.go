@@ -1,16 +1,20 @@
 package manifest
 
-import "go.yaml.in/yaml/v3"
+import (
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
+)
 
 // list changes the elements of a sequence. What is equal at both ends stays; in between elements are matched by index, or, where the new list only lacks some of the old
 // ones, those are removed.
 func (e *editor) list(n *yaml.Node, old, want []any, depth int, s slot) bool {
 	head := 0
-	for head < min(len(old), len(want)) && equal(old[head], want[head]) {
+	for head < min(len(old), len(want)) && jsonvalue.Equal(old[head], want[head]) {
 		head++
 	}
 	tail := 0
-	for tail < min(len(old), len(want))-head && equal(old[len(old)-1-tail], want[len(want)-1-tail]) {
+	for tail < min(len(old), len(want))-head && jsonvalue.Equal(old[len(old)-1-tail], want[len(want)-1-tail]) {
 		tail++
 	}
 	midOld, midWant := old[head:len(old)-tail], want[head:len(want)-tail]
@@ -23,7 +27,7 @@ func (e *editor) list(n *yaml.Node, old, want []any, depth int, s slot) bool {
 	} else {
 		shared := min(len(midOld), len(midWant))
 		for i := range shared {
-			if !equal(midOld[i], midWant[i]) {
+			if !jsonvalue.Equal(midOld[i], midWant[i]) {
 				changed = append(changed, i)
 			}
 		}
@@ -65,7 +69,7 @@ func (e *editor) list(n *yaml.Node, old, want []any, depth int, s slot) bool {
 func subsequence(long, short []any) (missing []int, ok bool) {
 	j := 0
 	for i, v := range long {
-		if j < len(short) && equal(v, short[j]) {
+		if j < len(short) && jsonvalue.Equal(v, short[j]) {
 			j++
 		} else {
 			missing = append(missing, i)

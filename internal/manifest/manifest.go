@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 )
 
@@ -101,12 +102,12 @@ func (o *Object) Update(result map[string]any) error {
 		want = map[string]any{}
 	}
 	for k, implied := range o.implied {
-		if equal(want[k], implied) {
+		if jsonvalue.Equal(want[k], implied) {
 			delete(want, k)
 		}
 	}
 	o.want = want
-	if equal(want, o.text) {
+	if jsonvalue.Equal(want, o.text) {
 		o.want = nil
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 )
 
@@ -53,12 +54,12 @@ func (e *editor) mapping(n *yaml.Node, old, want map[string]any, depth int, s sl
 		switch {
 		case had && !has:
 			p.remove[i] = true
-		case has && !equal(old[name], w):
+		case has && !jsonvalue.Equal(old[name], w):
 			changed[i] = name
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if !present[name] && !equal(old[name], want[name]) {
+		if !present[name] && !jsonvalue.Equal(old[name], want[name]) {
 			p.keys, p.values = append(p.keys, name), append(p.values, want[name])
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 )
 
 // generator writes manifests in a random mix of notations, and random merge patches for them.
@@ -232,7 +234,7 @@ func changeAndCheck(t *testing.T, g *generator, text string, f *File) bool {
 		t.Fatalf("%d objects, want %d in\n%s", len(again.Objects()), len(want), out)
 	}
 	for i, o := range again.Objects() {
-		if !equal(o.Value(), want[i]) {
+		if !jsonvalue.Equal(o.Value(), want[i]) {
 			t.Fatalf("(-want +got):\n%s\n%s\nfrom\n%s", cmp.Diff(want[i], o.Value()), out, text)
 		}
 	}
@@ -389,7 +391,7 @@ func FuzzChange(f *testing.F) {
 		if err != nil || len(again.Objects()) == 0 {
 			return // the patch made something of it that is no object
 		}
-		if !equal(again.Objects()[0].Value(), withoutNulls(t, want)) {
+		if !jsonvalue.Equal(again.Objects()[0].Value(), withoutNulls(t, want)) {
 			t.Fatalf("%q: %s", out, cmp.Diff(want, again.Objects()[0].Value()))
 		}
 	})

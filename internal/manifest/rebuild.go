@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 )
 
@@ -112,7 +113,7 @@ func (b rebuilder) node(n *yaml.Node, old, want any) *yaml.Node {
 			}
 		}
 	default:
-		if n.Kind != yaml.ScalarNode || !equal(old, want) {
+		if n.Kind != yaml.ScalarNode || !jsonvalue.Equal(old, want) {
 			out = b.fresh(want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 )
 
@@ -142,7 +143,7 @@ func holds(text []byte, want any) bool {
 		return false
 	}
 	got, err := docs[0].InexactValue()
-	return err == nil && equal(dropNulls(got), want)
+	return err == nil && jsonvalue.Equal(dropNulls(got), want)
 }
 
 // wanted is the value of the document with these changes.
@@ -185,7 +186,7 @@ func changedDepth(a, b any) int {
 	case map[string]any:
 		if b, ok := b.(map[string]any); ok {
 			for k, v := range a {
-				if w, ok := b[k]; ok && !equal(v, w) {
+				if w, ok := b[k]; ok && !jsonvalue.Equal(v, w) {
 					deepest = max(deepest, changedDepth(v, w))
 				}
 			}
@@ -194,7 +195,7 @@ func changedDepth(a, b any) int {
 	case []any:
 		if b, ok := b.([]any); ok {
 			for i := range min(len(a), len(b)) {
-				if !equal(a[i], b[i]) {
+				if !jsonvalue.Equal(a[i], b[i]) {
 					deepest = max(deepest, changedDepth(a[i], b[i]))
 				}
 			}

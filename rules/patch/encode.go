@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 )
 
 // MaxBodyBytes is how long a request body may be: what the API server reads.
@@ -92,7 +94,7 @@ func (e *encoder) float(f float64) *ValueError {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return notFinite()
 	}
-	if whole, ok := wholeNumber(f); ok {
+	if whole, ok := jsonvalue.WholeNumber(f); ok {
 		e.buf = strconv.AppendInt(e.buf, whole, 10)
 		return nil
 	}

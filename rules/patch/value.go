@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 )
 
 // maxDepth is how deeply values may nest, far beyond any object. It ends the walk
@@ -66,7 +68,7 @@ func normalize(v any, depth int) (any, *ValueError) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, notFinite()
 		}
-		if whole, ok := wholeNumber(v); ok {
+		if whole, ok := jsonvalue.WholeNumber(v); ok {
 			return whole, nil
 		}
 		return v, nil
