@@ -71,11 +71,14 @@ func (d *decoder) compile(doc document) *Rule {
 	return r
 }
 
-// compiled notes which names an expression of the rule reads, and where.
-func (d *decoder) compiled(p *expression.Program, t text, offset int) *expression.Program {
+// compiled notes an expression of the rule, which names it reads, and where.
+func (d *decoder) compiled(p *expression.Program, source string, t text, offset int) *expression.Program {
 	if p == nil {
 		return nil
 	}
+	e := d.part
+	e.Source, e.Program, e.doc, e.node, e.offset = source, p, d.doc, t.node, offset
+	d.expressions = append(d.expressions, &e)
 	for _, name := range p.Reads() {
 		if _, ok := d.reads[name]; !ok {
 			d.reads[name] = d.doc.PosIn(t.node, offset)
@@ -211,6 +214,7 @@ func (d *decoder) declare(name string, env *expression.Env, t expression.Type) *
 func (d *decoder) variables(env *expression.Env, vars []variable) (*expression.Env, []compiledVariable) {
 	var out []compiledVariable
 	for _, v := range vars {
+		d.part = Expression{Part: PartVariable, Name: v.Name.value}
 		if v.Name.node == nil || v.Expression.node == nil {
 			d.fail(v.node, "a variable needs a name and an expression")
 			continue
@@ -242,7 +246,7 @@ func (d *decoder) expression(env *expression.Env, t text) *expression.Program {
 	}
 	p, issues := env.Compile(t.value)
 	d.failIssues(t, 0, t.value, issues)
-	return d.compiled(p, t, 0)
+	return d.compiled(p, t.value, t, 0)
 }
 
 // failIssues reports what is wrong with the CEL that stands at an offset of a
@@ -269,6 +273,7 @@ func (d *decoder) condition(env *expression.Env, t *text) *expression.Program {
 	if t == nil {
 		return nil
 	}
+	d.part = Expression{Part: PartCondition}
 	p := d.expression(env, *t)
 	if p != nil && !p.Result().MayBeBool() {
 		d.fail(t.node, "condition must be bool, but the expression gives %s", p.Result())
@@ -295,7 +300,8 @@ func (d *decoder) patches(env *expression.Env, s spec, resources []schema.GroupV
 		d.fail(d.spec, "%v", err)
 	}
 	out := make([]patchTemplate, 0, len(all))
-	for _, p := range all {
+	for i, p := range all {
+		d.part = Expression{Part: PartPatch, Patch: i}
 		out = append(out, d.patch(env, p, resources))
 	}
 	return out
@@ -316,6 +322,7 @@ func (d *decoder) event(env *expression.Env, e eventSpec) eventTemplate {
 			d.failSplit(*e.Message, err)
 			return out
 		}
+		d.part = Expression{Part: PartEvent}
 		t := templates{decoder: d, env: env}
 		switch m := t.mixed(*e.Message, segments).(type) {
 		case mixed:

@@ -16,15 +16,17 @@ import (
 // position of everything that does not fit. It collects all problems of a
 // document instead of stopping at the first.
 type decoder struct {
-	doc      *yamldoc.Document
-	spec     *yaml.Node // the key, where what is missing in it is reported
-	rule     string
-	vars     []string                    // the variables that are declared so far
-	lookups  []string                    // the lookups, likewise
-	inLookup bool                        // what is compiled belongs to a lookup
-	reads    map[string]yamldoc.Position // the names that the rule's CEL reads, and where first
-	fields   *expression.Analysis        // which of their fields
-	problems []*Problem
+	doc         *yamldoc.Document
+	spec        *yaml.Node // the key, where what is missing in it is reported
+	rule        string
+	vars        []string                    // the variables that are declared so far
+	lookups     []string                    // the lookups, likewise
+	inLookup    bool                        // what is compiled belongs to a lookup
+	reads       map[string]yamldoc.Position // the names that the rule's CEL reads, and where first
+	fields      *expression.Analysis        // which of their fields
+	part        Expression                  // what is compiled at the moment: Part, Name, Patch
+	expressions []*Expression               // what has been compiled so far
+	problems    []*Problem
 }
 
 func (d *decoder) fail(n *yaml.Node, format string, args ...any) {

@@ -21,6 +21,13 @@ const maxDepth = 64
 // problems, sorted by file and position: each keeps its rule out of the set
 // (or its whole file, where the YAML cannot be read) and none of the others.
 func Load(sources ...Source) (*Set, []*Problem) {
+	set, _, problems := LoadDefinitions(sources...)
+	return set, problems
+}
+
+// LoadDefinitions is Load, and gives all rules that have a name beside their
+// text, in the order of the sources.
+func LoadDefinitions(sources ...Source) (*Set, []*Definition, []*Problem) {
 	l := loader{named: map[string][]namesake{}}
 	for _, s := range sources {
 		l.file(s)
@@ -42,12 +49,13 @@ func Load(sources ...Source) (*Set, []*Problem) {
 	slices.SortStableFunc(l.problems, func(a, b *Problem) int {
 		return cmp.Or(strings.Compare(a.Pos.File, b.Pos.File), a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column)
 	})
-	return newSet(all), l.problems
+	return newSet(all), l.definitions, l.problems
 }
 
 type loader struct {
-	named    map[string][]namesake
-	problems []*Problem
+	named       map[string][]namesake
+	definitions []*Definition
+	problems    []*Problem
 }
 
 // namesake is one of the rules that claim a name.
@@ -176,5 +184,6 @@ func (l *loader) rule(d *decoder, n *yaml.Node) {
 	if d.ok(mark) {
 		claim.rule = d.compile(doc)
 	}
+	l.definitions = append(l.definitions, &Definition{claim.rule, name.value, d.doc, n, d.expressions})
 	l.named[name.value] = append(l.named[name.value], claim)
 }

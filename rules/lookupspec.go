@@ -19,6 +19,7 @@ func (d *decoder) compileLookups(env *expression.Env, lookups []lookup) (*expres
 	defer func() { d.inLookup = false }()
 	var out []*Lookup
 	for _, l := range lookups {
+		d.part = Expression{Part: PartLookup, Name: l.Name.value}
 		switch {
 		case l.Name.node == nil || l.Resource == nil:
 			d.fail(l.node, "a lookup needs a name and a resource")

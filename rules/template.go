@@ -300,7 +300,7 @@ func (t *templates) program(s text, seg segment) *expression.Program {
 	if p != nil {
 		t.fields.Read(p)
 	}
-	return t.compiled(p, s, seg.offset)
+	return t.compiled(p, seg.text, s, seg.offset)
 }
 
 func (d *decoder) failSplit(t text, err error) {

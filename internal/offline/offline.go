@@ -92,6 +92,24 @@ func (f *Fixer) Fix(file *manifest.File) (Report, error) {
 	return report, nil
 }
 
+// Evaluation is what the rules make of one object.
+type Evaluation struct {
+	Info   gvr.Info
+	Object map[string]any // as the rules saw it: with its namespace
+	rules.Result
+}
+
+// Evaluate evaluates one object; it is not modified. ok is false if no rule is
+// about objects of its kind.
+func (f *Fixer) Evaluate(object map[string]any) (e Evaluation, ok bool) {
+	info, ok := f.resource(object)
+	if !ok {
+		return Evaluation{}, false
+	}
+	value, _ := f.place(info, object)
+	return Evaluation{info, value, f.evaluate(info, value)}, true
+}
+
 // resource finds what resource an object is of, among those that rules name.
 func (f *Fixer) resource(object map[string]any) (gvr.Info, bool) {
 	for _, info := range f.Catalog.Info(kindOf(object)) {
