@@ -12,8 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rectifier-dev/rectifier/gvr"
-	"github.com/rectifier-dev/rectifier/gvr/openapi"
 	"github.com/rectifier-dev/rectifier/internal/input"
 	"github.com/rectifier-dev/rectifier/internal/manifest"
 	"github.com/rectifier-dev/rectifier/internal/offline"
@@ -187,54 +185,6 @@ func printSummary(w io.Writer, r offline.Report) (failed int) {
 	fmt.Fprintf(w, "%s, %d matched, %d changed, %s\n",
 		count(r.Objects, "object", "objects"), r.Matched, r.Changed, count(failed, "failure", "failures"))
 	return failed
-}
-
-// readManifests reads what must be readable: an error is one of usage.
-func readManifests(what string, paths []string, s streams) ([]*manifest.File, error) {
-	files, err := input.Read(paths, s.in, yamldoc.ManifestLimits.MaxBytes)
-	if err != nil {
-		return nil, &exitError{exitUsage, fmt.Errorf("read the %s: %w", what, err)}
-	}
-	out := make([]*manifest.File, len(files))
-	for i, in := range files {
-		if out[i], err = manifest.Parse(in.Name, in.Data); err != nil {
-			return nil, &exitError{exitUsage, fmt.Errorf("read the %s: %w", what, err)}
-		}
-	}
-	return out, nil
-}
-
-func addObjects(world *offline.World, paths []string, s streams) error {
-	files, err := readManifests("objects", paths, s)
-	for _, file := range files {
-		world.Add(file)
-	}
-	return err
-}
-
-// readCatalog reads CRD manifests; files may hold other objects beside them.
-func readCatalog(paths []string, s streams) (*gvr.Catalog, openapi.Types, error) {
-	files, err := readManifests("CRDs", paths, s)
-	if err != nil {
-		return nil, nil, err
-	}
-	var crds []map[string]any
-	for _, file := range files {
-		for _, o := range file.Objects() {
-			if o.Value()["kind"] == "CustomResourceDefinition" {
-				crds = append(crds, o.Value())
-			}
-		}
-	}
-	catalog, err := gvr.NewCatalog(crds...)
-	if err != nil {
-		return nil, nil, &exitError{exitUsage, err}
-	}
-	types, err := openapi.NewCRDs(crds...)
-	if err != nil {
-		return nil, nil, &exitError{exitUsage, err}
-	}
-	return catalog, openapi.Join(types, openapi.Builtin()), nil
 }
 
 // joiner prints files one after another as one valid stream. One file alone is

@@ -79,7 +79,8 @@ code to write or generate.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newRun(s), newFix(s), newImport(s), newSchema(s), newVersion(s))
+	root.AddCommand(newRun(s), newFix(s), newDiff(s), newLint(s), newTest(s), newExplain(s), newRBAC(s),
+		newImport(s), newSchema(s), newBuiltin(s), newVersion(s))
 	return root
 }
 

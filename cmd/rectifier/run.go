@@ -12,8 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
@@ -24,8 +22,7 @@ import (
 
 type runFlags struct {
 	rules       ruleFlags
-	kubeconfig  string
-	context     string
+	cluster     clusterFlags
 	bindAddress string
 	once        bool
 	timeout     time.Duration
@@ -57,8 +54,7 @@ others. With --once, every object is looked at once: for CI and CronJobs.`,
 	}
 	f.rules.add(cmd, []string{builtin.Default})
 	flags := cmd.Flags()
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` that says how to reach the cluster")
-	flags.StringVar(&f.context, "context", "", "`NAME` of the context in the kubeconfig")
+	f.cluster.add(cmd)
 	flags.StringSliceVarP(&f.engine.Namespaces, "namespace", "n", nil, "look at these namespaces only: a Role in each is enough; opt-outs on Namespaces are not seen then (default: the whole cluster)")
 	flags.IntVar(&f.engine.Workers, "workers", engine.DefaultWorkers, "objects that are worked on at once")
 	flags.Float32Var(&f.engine.QPS, "qps", engine.DefaultQPS, "writes a second, over all resources; negative for no limit")
@@ -113,8 +109,8 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 	if f.strict && len(problems) > 0 {
 		return &exitError{exitUsage, fmt.Errorf("%s, and --strict-rules is given", doNotCompile(problems))}
 	}
-	if f.engine.Config, err = f.config(); err != nil {
-		return &exitError{exitUsage, fmt.Errorf("find the cluster (--kubeconfig, $KUBECONFIG, ~/.kube/config): %w", err)}
+	if f.engine.Config, err = f.cluster.config(); err != nil {
+		return err
 	}
 	f.engine.Rules, f.engine.Problems = set, problems
 	e, err := engine.New(f.engine)
@@ -167,17 +163,4 @@ func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine, pro
 
 func doNotCompile(problems []*rules.Problem) string {
 	return count(rules.CountInvalid(problems), "rule does not compile", "rules do not compile")
-}
-
-// config finds the cluster as kubectl does.
-func (f *runFlags) config() (*rest.Config, error) {
-	loading := clientcmd.NewDefaultClientConfigLoadingRules()
-	loading.ExplicitPath = f.kubeconfig
-	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, overrides).ClientConfig()
-	if err != nil {
-		return nil, err
-	}
-	config.UserAgent = "rectifier/" + versionString()
-	return config, nil
 }
