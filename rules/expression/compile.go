@@ -64,6 +64,7 @@ func (t Type) dynamic() bool {
 type Issue struct {
 	Offset int // where in the source, in bytes
 	Msg    string
+	Cost   bool // it compiles, but what it costs has no bound
 }
 
 // Error gives the message without the position, which only the caller can
@@ -107,7 +108,7 @@ func (e *Env) Compile(source string) (*Program, []*Issue) {
 	}
 	depth := nesting(checked.NativeRep().Expr())
 	if depth > MaxNesting {
-		return nil, []*Issue{{Msg: fmt.Sprintf(
+		return nil, []*Issue{{Cost: true, Msg: fmt.Sprintf(
 			"comprehensions are nested %d deep, at most %d are allowed: the cost on a large object would have no bound", depth, MaxNesting)}}
 	}
 	program, err := e.cel.Program(checked,
@@ -121,6 +122,7 @@ func (e *Env) Compile(source string) (*Program, []*Issue) {
 		reads:   e.read(checked.NativeRep()),
 		lists:   e.lists(),
 		ast:     checked.NativeRep(),
+		source:  source,
 		result:  Type{checked.OutputType()},
 	}, nil
 }

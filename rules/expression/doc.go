@@ -27,8 +27,15 @@
 // it has to be sound; a property test evaluates all kinds of expressions on
 // whole and on projected objects.
 //
+// What schemas say of the values, a Checker uses to find what cannot be right:
+// for tools that judge rules before they run (typed.go; a Shape is what a
+// schema says). It decides by what works on plain maps, since that is what is
+// evaluated, and changes nothing of a Program.
+//
 // Expressions that compute patches may use the types of a
 // MutatingAdmissionPolicy, Object{…} and JSONPatch{…}: Env.WithPatchTypes.
+//
+// Program.Explain tells what the parts of an expression give, for people.
 //
 // Cost is bounded by shape, at compile time: an expression without a
 // comprehension is evaluated plainly; one with comprehensions runs under a

@@ -41,7 +41,8 @@ type Program struct {
 	reads   []string
 	lists   []string // the declared names that are lists of objects
 	result  Type
-	ast     *ast.AST // checked, for Analysis; nobody modifies it
+	ast     *ast.AST // checked, for Analysis and Syntax; nobody modifies it
+	source  string
 }
 
 // Result is the static type of what the program yields.

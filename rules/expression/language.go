@@ -19,6 +19,7 @@ import (
 func language() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.EagerlyValidateDeclarations(true),
+		cel.EnableMacroCallTracking(), // for Syntax: what stands there as it was written
 		cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true),
 		// Besides optional values, this is what makes int(object.x) find its

@@ -175,7 +175,7 @@ func (v *patchValue) ConvertToType(t ref.Type) ref.Val {
 // ConvertToNative implements ref.Val. Nothing here needs it: see native.
 func (v *patchValue) ConvertToNative(t reflect.Type) (any, error) {
 	if t == reflect.TypeFor[map[string]any]() {
-		return nativeFields(v)
+		return (&converter{left: MaxValues}).nativeFields(v)
 	}
 	return nil, fmt.Errorf("a %s cannot be converted to %v", v.t.TypeName(), t)
 }
@@ -195,10 +195,10 @@ func (v *patchValue) Equal(other ref.Val) ref.Val {
 	return types.True
 }
 
-func nativeFields(v *patchValue) (any, error) {
+func (c *converter) nativeFields(v *patchValue) (any, error) {
 	out := make(map[string]any, len(v.fields))
 	for name, f := range v.fields {
-		val, err := native(f)
+		val, err := c.native(f)
 		if errors.Is(err, ErrAbsent) {
 			continue
 		}

@@ -15,6 +15,14 @@ import (
 // drops the key or the list element.
 var ErrAbsent = errors.New("the optional value is absent")
 
+// MaxValues is how many values Native makes for one expression. A map or list
+// may hold another one many times, and that one a third: the tree is then much
+// larger than what CEL holds, without any loop in the expression.
+const MaxValues = 1_000_000
+
+// ErrTooLarge is what the conversion of a result with more values returns.
+var ErrTooLarge = fmt.Errorf("the result has more than %d values", MaxValues)
+
 // Bool returns the value as a bool.
 func (v Value) Bool() (bool, error) {
 	b, ok := v.val.(types.Bool)
@@ -52,13 +60,25 @@ func (v Value) Text() (string, error) {
 // drops its key or element; at the top it is ErrAbsent. Objects and operations
 // of patches become maps of the fields that were set.
 func (v Value) Native() (any, error) {
+	c := converter{left: MaxValues}
+	out, err := c.native(v.val)
+	if errors.Is(err, ErrTooLarge) {
+		return nil, ErrTooLarge // and nobody walks it again
+	}
+	// What the types of a patch forbid is told first: it says more.
 	if err := checkPatch(v.val); err != nil {
 		return nil, err
 	}
-	return native(v.val)
+	return out, err
 }
 
-func native(v ref.Val) (any, error) {
+// converter converts one result.
+type converter struct{ left int } // how many values it may still make
+
+func (c *converter) native(v ref.Val) (any, error) {
+	if c.left--; c.left < 0 {
+		return nil, ErrTooLarge
+	}
 	v, err := unwrap(v)
 	if err != nil {
 		return nil, err
@@ -84,16 +104,16 @@ func native(v ref.Val) (any, error) {
 	case types.Timestamp, types.Duration:
 		return Value{v}.Text()
 	case *patchValue:
-		return nativeFields(v)
+		return c.nativeFields(v)
 	case traits.Mapper:
-		return nativeMap(v)
+		return c.nativeMap(v)
 	case traits.Lister:
-		return nativeList(v)
+		return c.nativeList(v)
 	}
 	return nil, fmt.Errorf("a %s cannot be put into a patch: use string() or another conversion", typeName(v))
 }
 
-func nativeMap(m traits.Mapper) (any, error) {
+func (c *converter) nativeMap(m traits.Mapper) (any, error) {
 	if raw, ok := m.Value().(map[string]any); ok {
 		return raw, nil // a part of the object
 	}
@@ -104,7 +124,7 @@ func nativeMap(m traits.Mapper) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("a map key is a %s, not a string", typeName(k))
 		}
-		val, err := native(m.Get(k))
+		val, err := c.native(m.Get(k))
 		if errors.Is(err, ErrAbsent) {
 			continue
 		}
@@ -116,13 +136,13 @@ func nativeMap(m traits.Mapper) (any, error) {
 	return out, nil
 }
 
-func nativeList(l traits.Lister) (any, error) {
+func (c *converter) nativeList(l traits.Lister) (any, error) {
 	// Unlike maps, a []any is not only a part of the object: [a] + [b] is one
 	// too, and holds CEL's own values. Elements that are parts are shared.
 	n := int(l.Size().(types.Int))
 	out := make([]any, 0, n)
 	for i := range n {
-		val, err := native(l.Get(types.Int(i)))
+		val, err := c.native(l.Get(types.Int(i)))
 		if errors.Is(err, ErrAbsent) {
 			continue
 		}
