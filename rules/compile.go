@@ -13,6 +13,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rectifier-dev/rectifier/internal/strictyaml"
+	"github.com/rectifier-dev/rectifier/internal/suggest"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules/expression"
 )
@@ -63,11 +65,13 @@ func (d *decoder) compile(doc document) *Rule {
 	_, namespaceRead := d.reads[namespaceName]
 	r.NeedsNamespace = namespaceRead || r.match.namespaceLabels != nil
 	if at, ok := d.reads[nowName]; ok && doc.Spec.RecheckAfter == nil {
-		d.failAt(at, "the rule reads now, but nothing makes it look again when time has passed: give recheckAfter, such as 1h")
+		d.as(CheckRecheckMissing).failAt(at, "the rule reads now, but nothing makes it look again when time has passed: give recheckAfter, such as 1h")
 	}
 	if !d.ok(mark) {
 		return nil
 	}
+	r.writes = d.findWrites(doc.Spec)
+	r.findReads()
 	return r
 }
 
@@ -81,10 +85,23 @@ func (d *decoder) compiled(p *expression.Program, source string, t text, offset 
 	d.expressions = append(d.expressions, &e)
 	for _, name := range p.Reads() {
 		if _, ok := d.reads[name]; !ok {
-			d.reads[name] = d.doc.PosIn(t.node, offset)
+			d.reads[name] = d.doc.PosIn(t.node, offset+firstRead(p, name))
 		}
 	}
 	return p
+}
+
+// firstRead is where a program names what it reads first, 0 if it cannot be
+// told.
+func firstRead(p *expression.Program, name string) int {
+	at := -1
+	p.Syntax().Walk(func(n *expression.Node) bool {
+		if n.Is(name) && (at < 0 || n.Start < at) {
+			at = n.Start
+		}
+		return true
+	})
+	return max(at, 0)
 }
 
 func (d *decoder) optOut(t *text) bool {
@@ -147,7 +164,7 @@ func (d *decoder) gvr(res resource) schema.GroupVersionResource {
 	d.checkName(res, res.Version, "version", versionName, "a version such as v1 or v1beta1 (the group has a field of its own)")
 	d.checkName(res, res.Resource, "resource", resourceName, "a resource: the plural in lower case, such as deployments; not the kind, and without a subresource")
 	if singular(gvr) && res.Resource.node != nil {
-		d.fail(res.Resource.node, "%q is not a resource of %s: the plural is meant%s", gvr.Resource, groupName(gvr.Group), didYouMean(gvr.Resource, []string{plural(gvr.Resource)}))
+		d.as(CheckResourceName).fail(res.Resource.node, "%q is not a resource of %s: the plural is meant%s", gvr.Resource, groupName(gvr.Group), suggest.DidYouMean(gvr.Resource, []string{plural(gvr.Resource)}))
 	}
 	return gvr
 }
@@ -186,7 +203,11 @@ func (d *decoder) checkName(res resource, t text, field string, pattern *regexp.
 	case t.node == nil:
 		d.fail(res.node, "%s is missing: a resource is named by group, version and resource", field)
 	case !pattern.MatchString(t.value):
-		d.fail(t.node, "%q is not %s", t.value, want)
+		check := CheckRuleFormat
+		if field == "resource" {
+			check = CheckResourceName
+		}
+		d.as(check).fail(t.node, "%q is not %s", t.value, want)
 	}
 }
 
@@ -241,7 +262,7 @@ func (d *decoder) variables(env *expression.Env, vars []variable) (*expression.E
 
 func (d *decoder) expression(env *expression.Env, t text) *expression.Program {
 	if s := strings.TrimSpace(t.value); strings.HasPrefix(s, "${") {
-		d.fail(t.node, "this is CEL already: write it without ${…}, which is for strings in patches and events")
+		d.as(CheckTemplate).fail(t.node, "this is CEL already: write it without ${…}, which is for strings in patches and events")
 		return nil
 	}
 	p, issues := env.Compile(t.value)
@@ -260,12 +281,16 @@ func (d *decoder) failIssues(t text, offset int, source string, issues []*expres
 		case d.inLookup && (strings.HasPrefix(rest, variablePrefix) || strings.HasPrefix(rest, lookupPrefix)):
 			msg = "a lookup can read object, namespaceObject and now only: it comes before variables and other lookups"
 		case strings.HasPrefix(rest, variablePrefix) && name != "" && !slices.Contains(d.vars, name):
-			msg = fmt.Sprintf("no variable %q is declared before this%s", name, didYouMean(name, d.vars))
+			msg = fmt.Sprintf("no variable %q is declared before this%s", name, suggest.DidYouMean(name, d.vars))
 		case strings.HasPrefix(rest, lookupPrefix):
 			name := identifier.FindString(strings.TrimPrefix(rest, lookupPrefix))
-			msg = fmt.Sprintf("no lookup %q can be read here%s", name, didYouMean(name, d.lookups))
+			msg = fmt.Sprintf("no lookup %q can be read here%s", name, suggest.DidYouMean(name, d.lookups))
 		}
-		d.failIn(t, offset+issue.Offset, "%s", msg)
+		check := CheckCELCompile
+		if issue.Cost {
+			check = CheckCostLimit
+		}
+		d.as(check).failIn(t, offset+issue.Offset, "%s", msg)
 	}
 }
 
@@ -276,7 +301,7 @@ func (d *decoder) condition(env *expression.Env, t *text) *expression.Program {
 	d.part = Expression{Part: PartCondition}
 	p := d.expression(env, *t)
 	if p != nil && !p.Result().MayBeBool() {
-		d.fail(t.node, "condition must be bool, but the expression gives %s", p.Result())
+		d.as(CheckCELCompile).fail(t.node, "condition must be bool, but the expression gives %s", p.Result())
 		return nil
 	}
 	if p != nil {
@@ -338,20 +363,20 @@ func (d *decoder) event(env *expression.Env, e eventSpec) eventTemplate {
 // nodeAt finds the node that a path of keys and indices leads to, as far as it
 // goes.
 func nodeAt(n *yaml.Node, path []string) *yaml.Node {
-	n = resolve(n)
+	n = yamldoc.Resolve(n)
 	for _, p := range path {
 		var next *yaml.Node
 		switch n.Kind {
 		case yaml.MappingNode:
-			for _, e := range pairs(n) {
-				if e.key.Value == p {
-					next = e.value
+			for _, e := range strictyaml.Pairs(n) {
+				if e.Key.Value == p {
+					next = e.Value
 				}
 			}
 		case yaml.SequenceNode:
 			for i, item := range n.Content {
 				if strconv.Itoa(i) == p {
-					next = resolve(item)
+					next = yamldoc.Resolve(item)
 				}
 			}
 		}

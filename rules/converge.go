@@ -36,6 +36,7 @@ const ticks = 3
 func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
 	last := first
 	var culprits map[*Rule]bool
+	in.Trace = false
 	for range ticks {
 		in.Now = in.Now.Add(time.Second)
 		in.Object = last.object
@@ -100,7 +101,7 @@ func evaluateWithout(rules []*Rule, in Input, first chain, errs map[*Rule]error)
 	for _, r := range rules {
 		switch {
 		case errs[r] != nil:
-			verdicts = append(verdicts, Verdict{Rule: r, Outcome: Error, Err: errs[r]})
+			verdicts = append(verdicts, Verdict{Rule: r, Outcome: Error, Err: errs[r], Trace: first.traceOf(r)})
 		case len(others) > 0 && others[0].Rule == r:
 			verdicts = append(verdicts, others[0])
 			others = others[1:]
@@ -113,5 +114,6 @@ func evaluateWithout(rules []*Rule, in Input, first chain, errs map[*Rule]error)
 
 func convergesAlone(r *Rule, in Input) bool {
 	alone := []*Rule{r}
+	in.Trace = false
 	return notConverging(alone, in, runChain(alone, in)) == nil
 }

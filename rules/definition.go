@@ -69,7 +69,7 @@ func (d *Definition) PatchNodes() []*yaml.Node {
 	var out []*yaml.Node
 	if n := d.Field("spec", "patches"); n != nil {
 		for _, item := range n.Content {
-			out = append(out, resolve(item))
+			out = append(out, yamldoc.Resolve(item))
 		}
 	}
 	return out

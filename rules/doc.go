@@ -18,6 +18,8 @@
 // object itself comes from an informer's cache and is never modified; the
 // working copy shares all that no rule changes. What changed in the end is
 // returned as at most one Request per subresource, minus what is already so.
+// With Input.Trace it also tells how each rule came to its verdict (trace.go): for
+// people, by evaluating the pieces again in the same scope.
 //
 // Sub-packages: expression is CEL, patch is the algebra of patches on plain
 // values, builtin holds the rules that ship with the binary.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/rectifier-dev/rectifier/internal/strictyaml"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules/expression"
 	"github.com/rectifier-dev/rectifier/rules/patch"
@@ -159,6 +160,12 @@ func checkSnippet(t *testing.T, snippet string) {
 	}
 }
 
+// isLeaf reports whether a type reads its node itself.
+func isLeaf(typ reflect.Type) bool {
+	leaf, instead := schemaLeaf(typ)
+	return leaf != nil || instead != nil
+}
+
 // docs/rules.md explains every field of the format.
 func TestDocsNameEveryField(t *testing.T) {
 	data, err := os.ReadFile("../docs/rules.md")
@@ -170,10 +177,10 @@ func TestDocsNameEveryField(t *testing.T) {
 		for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
 			typ = typ.Elem()
 		}
-		if typ.Kind() != reflect.Struct || typ == textType || typ == rawType || typ == selectorType {
+		if typ.Kind() != reflect.Struct || isLeaf(typ) {
 			return
 		}
-		fields, names := fieldsOf(typ)
+		fields, names := strictyaml.Fields(typ)
 		for _, name := range names {
 			if !regexp.MustCompile("[`.]" + name + "\\b|\\b" + name + ":").Match(data) {
 				t.Errorf("docs/rules.md does not explain %s", name)

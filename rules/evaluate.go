@@ -32,6 +32,9 @@ type Input struct {
 	// Explain asks for verdicts of all rules, not only of those that change
 	// the object or fail.
 	Explain bool
+	// Trace asks for Explain, and for how each rule came to its verdict. It
+	// changes no verdict; it evaluates everything several times.
+	Trace bool
 }
 
 // Schema merges partial objects into objects of one kind.
@@ -62,6 +65,8 @@ type Verdict struct {
 	// *NotConvergingError; with Skip, what is wrong with an opt-out.
 	Err   error
 	Event Event // with Patch: what to tell on the object after the fix
+	// Trace is how the rule came to it, with Input.Trace.
+	Trace *Trace
 }
 
 // Event is what is told on an object after a fix.
@@ -163,7 +168,10 @@ func runChain(rules []*Rule, in Input) chain {
 	for _, r := range rules {
 		s := scope{in: &in, rule: r, object: c.object, start: c.object}
 		v, changes := s.evaluate(namespace, name)
-		if in.Explain || v.Outcome == Patch || v.Err != nil || v.OptedOut {
+		if in.Trace {
+			v.Trace = s.trace(v)
+		}
+		if in.Explain || in.Trace || v.Outcome == Patch || v.Err != nil || v.OptedOut {
 			c.verdicts = append(c.verdicts, v)
 		}
 		c.recheckAt(s.recheck)

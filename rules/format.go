@@ -4,6 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/rectifier-dev/rectifier/internal/strictyaml"
 )
 
 // The shape of a rule file: what may be written, before anything is compiled.
@@ -22,14 +24,22 @@ type text struct {
 	node  *yaml.Node
 }
 
+func (t *text) DecodeNode(d *strictyaml.Decoder, n *yaml.Node, path string) {
+	if s, ok := d.String(n, path); ok {
+		*t = text{s, n}
+	}
+}
+
 // raw is a part of the file that is read by its own compiler: patches.
 type raw struct{ node *yaml.Node }
+
+func (r *raw) DecodeNode(_ *strictyaml.Decoder, n *yaml.Node, _ string) { r.node = n }
 
 // place is embedded where what is missing has to be reported: the mapping
 // itself. It is nil in a struct that the file does not hold.
 type place struct{ node *yaml.Node }
 
-func (p *place) locate(n *yaml.Node) { p.node = n }
+func (p *place) Locate(n *yaml.Node) { p.node = n }
 
 type document struct {
 	APIVersion text     `json:"apiVersion"`
@@ -82,6 +92,11 @@ type match struct {
 type selector struct {
 	metav1.LabelSelector
 	node *yaml.Node
+}
+
+func (s *selector) DecodeNode(d *strictyaml.Decoder, n *yaml.Node, path string) {
+	s.node = n
+	d.Decode(n, &s.LabelSelector, path)
 }
 
 type lookup struct {

@@ -161,8 +161,9 @@ func TestSchemaOfAFieldThatNobodyDescribes(t *testing.T) {
 	type unknown struct {
 		Field string `json:"field"`
 	}
-	g := schemaGenerator{used: map[string]bool{}}
-	if _, err := g.of(reflect.TypeFor[unknown]()); err == nil || err.Error() != "the schema does not describe unknown.field" {
+	f := schemaFormat
+	f.Document = reflect.TypeFor[unknown]()
+	if _, err := f.Text(); err == nil || err.Error() != "the schema does not describe unknown.field" {
 		t.Errorf("got %v", err)
 	}
 }

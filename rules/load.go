@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/rectifier-dev/rectifier/internal/strictyaml"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 )
 
@@ -42,7 +42,7 @@ func LoadDefinitions(sources ...Source) (*Set, []*Definition, []*Problem) {
 		}
 		for i, n := range same {
 			other := same[(i+1)%len(same)]
-			l.problems = append(l.problems, &Problem{Pos: n.pos, Rule: name, Line: n.line,
+			l.problems = append(l.problems, &Problem{Pos: n.pos, Rule: name, Check: CheckDuplicateName, Line: n.line,
 				Msg: fmt.Sprintf("there is another rule of this name at %s: neither is used", other.pos)})
 		}
 	}
@@ -67,7 +67,7 @@ type namesake struct {
 
 func (l *loader) file(s Source) {
 	if len(s.Data) > MaxFileBytes { // and then it was not read to its end
-		l.problems = append(l.problems, &Problem{Pos: yamldoc.Position{File: s.Name, Line: 1, Column: 1},
+		l.problems = append(l.problems, &Problem{Pos: yamldoc.Position{File: s.Name, Line: 1, Column: 1}, Check: CheckYAMLSyntax,
 			Msg: fmt.Sprintf("the file is larger than %d bytes (1 MiB)", MaxFileBytes)})
 		return
 	}
@@ -83,7 +83,7 @@ func (l *loader) file(s Source) {
 
 // unreadable turns an error of the YAML parser into a problem of the file.
 func unreadable(s Source, err error) *Problem {
-	p := &Problem{Pos: yamldoc.Position{File: s.Name, Line: 1, Column: 1}, Msg: err.Error()}
+	p := &Problem{Pos: yamldoc.Position{File: s.Name, Line: 1, Column: 1}, Check: CheckYAMLSyntax, Msg: err.Error()}
 	var at *yamldoc.Error
 	if errors.As(err, &at) {
 		p.Pos, p.Msg = at.Pos, at.Msg
@@ -93,6 +93,7 @@ func unreadable(s Source, err error) *Problem {
 		p.Line = strings.TrimSuffix(lines[n-1], "\r")
 		switch {
 		case at != nil && at.Err != nil && strings.Contains(p.Line, "${"):
+			p.Check = CheckTemplate
 			p.Msg += ": a template with `: `, ` #`, quotes or braces must be quoted or stand in a |- block"
 		case strings.Contains(strings.ReplaceAll(p.Line, "${{", ""), "{{"):
 			p.Msg += " ({{ looks like a template, which has to be rendered first)"
@@ -103,11 +104,11 @@ func unreadable(s Source, err error) *Problem {
 
 // document loads a rule, or the items of a List.
 func (l *loader) document(doc *yamldoc.Document, n *yaml.Node, listed bool) {
-	n = resolve(n)
+	n = yamldoc.Resolve(n)
 	d := &decoder{doc: doc}
 	defer func() { l.problems = append(l.problems, d.problems...) }()
 	if n.Kind != yaml.MappingNode {
-		d.fail(n, "a rule must be a mapping, not %s", describe(n))
+		d.fail(n, "a rule must be a mapping, not %s", strictyaml.Describe(n))
 		return
 	}
 	_, version := field(n, "apiVersion")
@@ -131,7 +132,7 @@ func found(n *yaml.Node) string {
 	case n == nil:
 		return "none"
 	case n.Kind != yaml.ScalarNode:
-		return describe(n)
+		return strictyaml.Describe(n)
 	}
 	return n.Value
 }
@@ -144,11 +145,11 @@ func isList(version, kind string) bool {
 
 func (l *loader) list(d *decoder, n *yaml.Node, listed bool) {
 	_, items := field(n, "items")
-	if items == nil || isNull(items) {
+	if items == nil || strictyaml.IsNull(items) {
 		return
 	}
 	if items.Kind != yaml.SequenceNode {
-		d.fail(items, "items must be a list, not %s", describe(items))
+		d.fail(items, "items must be a list, not %s", strictyaml.Describe(items))
 		return
 	}
 	for _, item := range items.Content {
@@ -165,7 +166,7 @@ func (l *loader) rule(d *decoder, n *yaml.Node) {
 		}
 	}
 	mark := len(d.problems)
-	d.decode(n, reflect.ValueOf(&doc).Elem(), "")
+	d.strict().Decode(n, &doc, "")
 	name := doc.Metadata.Name
 	switch {
 	case name.node == nil && d.ok(mark):

@@ -325,20 +325,6 @@ func TestSetKnowsItsResources(t *testing.T) {
 	}
 }
 
-func TestDidYouMean(t *testing.T) {
-	candidates := []string{"condition", "patch", "match", "labelSelector"}
-	for got, want := range map[string]string{
-		"conditon": "condition", "Patch": "patch", "pacth": "patch", "matches": "match", "labelselector": "labelSelector", "zzz": "", "x": "",
-	} {
-		if want != "" {
-			want = fmt.Sprintf(" (did you mean %q?)", want)
-		}
-		if s := didYouMean(got, candidates); s != want {
-			t.Errorf("%s: %q, want %q", got, s, want)
-		}
-	}
-}
-
 func TestCaretStandsBelowTheColumnBehindTabsAndWideRunes(t *testing.T) {
 	p := &Problem{Line: "\tä: foo", Msg: "m"}
 	p.Pos.File, p.Pos.Line, p.Pos.Column = "f", 7, 5

@@ -8,6 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/rectifier-dev/rectifier/internal/strictyaml"
+	"github.com/rectifier-dev/rectifier/internal/suggest"
 	"github.com/rectifier-dev/rectifier/rules/expression"
 )
 
@@ -55,7 +57,7 @@ func (d *decoder) compileLookups(env *expression.Env, lookups []lookup) (*expres
 func (t *templates) namespace(n *yaml.Node) template {
 	switch {
 	case n.Kind != yaml.ScalarNode:
-		t.fail(n, "namespace must be a string, not %s: leave it out for all namespaces", describe(n))
+		t.fail(n, "namespace must be a string, not %s: leave it out for all namespaces", strictyaml.Describe(n))
 		return constant{}
 	case !t.wantString(n, "namespace"):
 		return constant{}
@@ -80,13 +82,13 @@ func (t *templates) labelSelector(n *yaml.Node) template {
 		return t.compile(n, []string{"labelSelector"})
 	}
 	if n.Kind != yaml.MappingNode {
-		t.fail(n, "labelSelector must be a mapping, or one ${…} that gives one, not %s", describe(n))
+		t.fail(n, "labelSelector must be a mapping, or one ${…} that gives one, not %s", strictyaml.Describe(n))
 		return constant{}
 	}
 	mark := len(t.problems)
-	for _, p := range pairs(n) {
-		if !slices.Contains(selectorFields, p.key.Value) {
-			t.fail(p.key, "unknown field %q in labelSelector%s", p.key.Value, didYouMean(p.key.Value, selectorFields))
+	for _, p := range strictyaml.Pairs(n) {
+		if !slices.Contains(selectorFields, p.Key.Value) {
+			t.fail(p.Key, "unknown field %q in labelSelector%s", p.Key.Value, suggest.DidYouMean(p.Key.Value, selectorFields))
 		}
 	}
 	parts := *t
@@ -106,29 +108,29 @@ var selectorFields = []string{"matchLabels", "matchExpressions"}
 // where compiles the equalities of a lookup, sorted by path.
 func (t *templates) where(l *Lookup, n *yaml.Node) {
 	if n.Kind != yaml.MappingNode {
-		t.fail(n, "where must be a mapping of paths to values, not %s", describe(n))
+		t.fail(n, "where must be a mapping of paths to values, not %s", strictyaml.Describe(n))
 		return
 	}
 	clauses := map[string]template{}
-	for _, p := range pairs(n) {
-		if !t.wantString(p.key, "the key") {
+	for _, p := range strictyaml.Pairs(n) {
+		if !t.wantString(p.Key, "the key") {
 			continue
 		}
-		if strings.Contains(p.key.Value, "${") || slices.Contains(strings.Split(p.key.Value, "."), "") {
-			t.fail(p.key, "%q is not a path such as spec.scaleTargetRef.name", p.key.Value)
+		if strings.Contains(p.Key.Value, "${") || slices.Contains(strings.Split(p.Key.Value, "."), "") {
+			t.fail(p.Key, "%q is not a path such as spec.scaleTargetRef.name", p.Key.Value)
 			continue
 		}
-		if strings.Contains(p.key.Value, "/") {
-			t.fail(p.key, "%q: a key with dots cannot be part of a path; use labelSelector, or filter the list in CEL", p.key.Value)
+		if strings.Contains(p.Key.Value, "/") {
+			t.fail(p.Key, "%q: a key with dots cannot be part of a path; use labelSelector, or filter the list in CEL", p.Key.Value)
 			continue
 		}
-		clause := t.compile(p.value, []string{"where", p.key.Value})
+		clause := t.compile(p.Value, []string{"where", p.Key.Value})
 		if c, ok := clause.(constant); ok {
 			if _, err := texts(c.value); err != nil {
-				t.fail(p.value, "where %s: %v", p.key.Value, err)
+				t.fail(p.Value, "where %s: %v", p.Key.Value, err)
 			}
 		}
-		clauses[p.key.Value] = clause
+		clauses[p.Key.Value] = clause
 	}
 	for _, path := range slices.Sorted(maps.Keys(clauses)) {
 		l.Where = append(l.Where, path)

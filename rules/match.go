@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/rectifier-dev/rectifier/internal/suggest"
 )
 
 // matcher is a compiled match block. All parts that are given must hold; the
@@ -176,7 +178,7 @@ func (d *decoder) labelSelector(s *selector) labels.Selector {
 		at := nodeAt(s.node, []string{"matchExpressions", strconv.Itoa(i)})
 		if !slices.Contains(selectorOperators, string(e.Operator)) {
 			d.fail(nodeAt(at, []string{"operator"}), "the operator of a label selector is one of %s, not %q%s",
-				strings.Join(selectorOperators, ", "), e.Operator, didYouMean(string(e.Operator), selectorOperators))
+				strings.Join(selectorOperators, ", "), e.Operator, suggest.DidYouMean(string(e.Operator), selectorOperators))
 			continue
 		}
 		d.checkSelector(at, metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{e}})

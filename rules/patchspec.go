@@ -8,6 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rectifier-dev/rectifier/internal/strictyaml"
+	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules/expression"
 	"github.com/rectifier-dev/rectifier/rules/patch"
 )
@@ -70,9 +72,9 @@ func (d *decoder) patch(env *expression.Env, p patchSpec, resources []schema.Gro
 // mergeTemplate compiles a partial object: a merge patch, or the configuration
 // to apply.
 func (d *decoder) mergeTemplate(env *expression.Env, kind string, n *yaml.Node, p patchTemplate) template {
-	n = resolve(n)
+	n = yamldoc.Resolve(n)
 	if n.Kind != yaml.MappingNode && !computed(n) {
-		d.fail(n, "%s must be a mapping, or one ${…} that gives one, not %s", kind, describe(n))
+		d.fail(n, "%s must be a mapping, or one ${…} that gives one, not %s", kind, strictyaml.Describe(n))
 		return nil
 	}
 	t := templates{decoder: d, env: env, textAt: p.textAt}
@@ -80,7 +82,7 @@ func (d *decoder) mergeTemplate(env *expression.Env, kind string, n *yaml.Node, 
 	out := t.compile(n, nil)
 	if d.ok(mark) && n.Kind == yaml.MappingNode {
 		if err := checkMerge(skeleton(n), p.subresource); err != nil {
-			d.fail(nodeAt(n, pathOf(err)), "%v", err)
+			d.as(CheckProtectedField).fail(nodeAt(n, pathOf(err)), "%v", err)
 		}
 	}
 	return out
@@ -90,32 +92,32 @@ func (d *decoder) mergeTemplate(env *expression.Env, kind string, n *yaml.Node, 
 // literal keys.
 func skeleton(n *yaml.Node) map[string]any {
 	out := map[string]any{}
-	for _, p := range pairs(n) {
-		v := resolve(p.value)
+	for _, p := range strictyaml.Pairs(n) {
+		v := yamldoc.Resolve(p.Value)
 		switch {
-		case strings.Contains(p.key.Value, "${"):
+		case strings.Contains(p.Key.Value, "${"):
 		case v.Kind == yaml.MappingNode:
-			out[p.key.Value] = skeleton(v)
+			out[p.Key.Value] = skeleton(v)
 		default:
-			out[p.key.Value] = v.Value
+			out[p.Key.Value] = v.Value
 		}
 	}
 	return out
 }
 
 func (d *decoder) jsonTemplate(env *expression.Env, n *yaml.Node, p patchTemplate) template {
-	n = resolve(n)
+	n = yamldoc.Resolve(n)
 	t := templates{decoder: d, env: env}
 	if n.Kind != yaml.SequenceNode {
 		if !computed(n) {
-			d.fail(n, "json must be a list of operations, or one ${…} that gives one, not %s", describe(n))
+			d.as(CheckJSONPatch).fail(n, "json must be a list of operations, or one ${…} that gives one, not %s", strictyaml.Describe(n))
 			return nil
 		}
 		return t.compile(n, nil)
 	}
 	out := make(sequence, 0, len(n.Content))
 	for _, op := range n.Content {
-		out = append(out, d.operation(&t, resolve(op), p))
+		out = append(out, d.operation(&t, yamldoc.Resolve(op), p))
 	}
 	return out
 }
@@ -125,15 +127,15 @@ func (d *decoder) jsonTemplate(env *expression.Env, n *yaml.Node, p patchTemplat
 func (d *decoder) operation(t *templates, n *yaml.Node, p patchTemplate) template {
 	if n.Kind != yaml.MappingNode {
 		if !computed(n) {
-			d.fail(n, "an operation must be a mapping with op and path, or one ${…} that gives one, not %s", describe(n))
+			d.as(CheckJSONPatch).fail(n, "an operation must be a mapping with op and path, or one ${…} that gives one, not %s", strictyaml.Describe(n))
 			return constant{}
 		}
 		return t.compile(n, nil)
 	}
 	known := map[string]any{}
 	var target patch.Pointer
-	for _, member := range pairs(n) {
-		name, v := member.key.Value, resolve(member.value)
+	for _, member := range strictyaml.Pairs(n) {
+		name, v := member.Key.Value, yamldoc.Resolve(member.Value)
 		switch {
 		case name == "value":
 			known[name] = nil
@@ -178,10 +180,17 @@ func (d *decoder) failOperation(n *yaml.Node, err error) {
 	}
 	var pointer *patch.PointerError
 	if errors.As(err, &pointer) {
-		d.failIn(text{at.Value, at}, pointer.Offset, "bad JSON pointer: %s", pointer.Msg)
+		d.as(CheckJSONPointer).failIn(text{at.Value, at}, pointer.Offset, "bad JSON pointer: %s", pointer.Msg)
 		return
 	}
-	d.fail(at, "%v", err)
+	check := CheckJSONPatch
+	switch {
+	case errors.As(err, new(*rawSlashError)):
+		check = CheckJSONPointer
+	case errors.As(err, new(*outsideError)), errors.As(err, new(*patch.ProtectedError)):
+		check = CheckProtectedField
+	}
+	d.as(check).fail(at, "%v", err)
 }
 
 // computed reports whether a node is one ${…} and nothing else.
@@ -195,9 +204,9 @@ func computed(n *yaml.Node) bool {
 }
 
 func field(n *yaml.Node, name string) (key, value *yaml.Node) {
-	for _, p := range pairs(n) {
-		if p.key.Value == name {
-			return p.key, resolve(p.value)
+	for _, p := range strictyaml.Pairs(n) {
+		if p.Key.Value == name {
+			return p.Key, yamldoc.Resolve(p.Value)
 		}
 	}
 	return nil, nil

@@ -13,8 +13,10 @@ import (
 type Problem struct {
 	Pos  yamldoc.Position
 	Rule string // the rule's name; empty where it is not known
-	Msg  string
-	Line string // the source line, for a caret; empty where there is none
+	// Check is the ID under which rules/lint reports it, and docs/lint explains it.
+	Check string
+	Msg   string
+	Line  string // the source line, for a caret; empty where there is none
 }
 
 // Error gives the problem on one line: file:line:column: rule "name": message.
@@ -28,8 +30,18 @@ func (p *Problem) Error() string {
 // Detail gives the problem with its source line, or as much of a long one as
 // is around the column, and a caret below the column.
 func (p *Problem) Detail() string {
-	if p.Line == "" || p.Pos.Line == 0 {
+	excerpt := p.Excerpt()
+	if excerpt == "" {
 		return p.Error()
+	}
+	return p.Error() + "\n" + excerpt
+}
+
+// Excerpt gives the two lines of Detail that show the place; empty where the
+// source line is not known.
+func (p *Problem) Excerpt() string {
+	if p.Line == "" || p.Pos.Line == 0 {
+		return ""
 	}
 	gutter := fmt.Sprintf("%3d | ", p.Pos.Line)
 	line, column := window(p.Line, p.Pos.Column)
@@ -41,7 +53,7 @@ func (p *Problem) Detail() string {
 		}
 		return ' '
 	}, firstRunes(line, column-1))
-	return fmt.Sprintf("%s\n%s%s\n%s%s^", p.Error(), gutter, line, strings.Repeat(" ", len(gutter)), pad)
+	return fmt.Sprintf("%s%s\n%s%s^", gutter, line, strings.Repeat(" ", len(gutter)), pad)
 }
 
 // maxWindow is how many runes of a source line are shown.
@@ -95,41 +107,4 @@ func firstRunes(s string, n int) string {
 		n--
 	}
 	return s
-}
-
-// didYouMean names the candidate that is closest to what was written, as a
-// ready-made addition to a message; empty if none is close.
-func didYouMean(got string, candidates []string) string {
-	best, bestDistance := "", len(got)/3+2
-	for _, c := range slices.Sorted(slices.Values(candidates)) {
-		if d := distance(strings.ToLower(got), strings.ToLower(c)); d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %q?)", best)
-}
-
-// distance is the Levenshtein distance between two short words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			above := row[j+1]
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(above+1, row[j]+1, diagonal+cost)
-			diagonal = above
-		}
-	}
-	return row[len(b)]
 }

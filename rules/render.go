@@ -278,12 +278,19 @@ func checkOps(ops []patch.Op, subresource string) error {
 
 func checkPointer(p patch.Pointer, subresource string, writes bool) error {
 	if right, wrong := patch.SuspectRawSlash(p); wrong {
-		return fmt.Errorf("a / in a label's or annotation's key is written ~1: %s", right)
+		return &rawSlashError{right}
 	}
 	if !writes {
 		return nil
 	}
 	return checkTarget(p, subresource)
+}
+
+// rawSlashError says that a key with a / was written into a pointer as it is.
+type rawSlashError struct{ right string }
+
+func (e *rawSlashError) Error() string {
+	return "a / in a label's or annotation's key is written ~1: " + e.right
 }
 
 func checkTarget(target patch.Pointer, subresource string) error {

@@ -58,7 +58,12 @@ type Rule struct {
 	variables []compiledVariable
 	condition *expression.Program // nil: always true
 	patches   []patchTemplate
-	event     eventTemplate
+	writes    []*Write // what the patches can change
+
+	conditionReads *fieldset.Set // what of the object decides whether they are made
+	patchReads     []reading     // what each is computed from
+
+	event eventTemplate
 }
 
 type compiledVariable struct {
@@ -147,6 +152,12 @@ func (s *Set) SameNamespace(old, object map[string]any) bool {
 // All returns the rules in the order of evaluation. The caller must not modify
 // the slice.
 func (s *Set) All() []*Rule { return s.rules }
+
+// Only returns the set of those rules whose names are given. Names that the set
+// does not have are left out.
+func (s *Set) Only(names ...string) *Set {
+	return newSet(slices.DeleteFunc(slices.Clone(s.rules), func(r *Rule) bool { return !slices.Contains(names, r.Name) }))
+}
 
 // For returns the rules for one resource in the order of evaluation. The
 // caller must not modify the slice.

@@ -48,7 +48,7 @@ func (d *decoder) checkEvent(r *Rule, e eventSpec) {
 		published = published || isSecret(l.Resource) && holdsData(reads, lookupPrefix+l.Name)
 	}
 	if published {
-		d.fail(e.Message.node, "the message would publish data of a Secret: Events are readable by many")
+		d.as(CheckSecretInEvent).fail(e.Message.node, "the message would publish data of a Secret: Events are readable by many")
 	}
 }
 

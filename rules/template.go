@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rectifier-dev/rectifier/internal/strictyaml"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules/expression"
 )
@@ -167,7 +168,7 @@ type templates struct {
 // compile turns a node into a template; problems are collected in the decoder
 // and leave a constant in place of what is wrong.
 func (t *templates) compile(n *yaml.Node, path []string) template {
-	n = resolve(n)
+	n = yamldoc.Resolve(n)
 	if !holdsTemplate(n) {
 		return t.constant(n, path)
 	}
@@ -186,17 +187,17 @@ func (t *templates) compile(n *yaml.Node, path []string) template {
 
 func (t *templates) mapping(n *yaml.Node, path []string) template {
 	var m mapping
-	for _, p := range pairs(n) {
-		if !t.wantString(p.key, "the key") {
+	for _, p := range strictyaml.Pairs(n) {
+		if !t.wantString(p.Key, "the key") {
 			continue
 		}
-		e := entry{key: constant{p.key.Value}}
-		below := extend(path, p.key.Value)
-		if strings.Contains(p.key.Value, "${") {
-			e.key = t.scalar(text{p.key.Value, p.key}, nil)
+		e := entry{key: constant{p.Key.Value}}
+		below := extend(path, p.Key.Value)
+		if strings.Contains(p.Key.Value, "${") {
+			e.key = t.scalar(text{p.Key.Value, p.Key}, nil)
 			below = extend(path, "*")
 		}
-		e.value = t.compile(p.value, below)
+		e.value = t.compile(p.Value, below)
 		m = append(m, e)
 	}
 	return m
@@ -218,12 +219,12 @@ func (t *templates) constant(n *yaml.Node, path []string) template {
 // checkKeys refuses keys that YAML does not read as strings: y would become
 // "true", and what is meant is known to the author only.
 func (t *templates) checkKeys(n *yaml.Node) {
-	for _, item := range resolve(n).Content {
+	for _, item := range yamldoc.Resolve(n).Content {
 		t.checkKeys(item)
 	}
 	if n.Kind == yaml.MappingNode {
-		for _, p := range pairs(n) {
-			t.wantString(p.key, "the key")
+		for _, p := range strictyaml.Pairs(n) {
+			t.wantString(p.Key, "the key")
 		}
 	}
 }
@@ -232,17 +233,17 @@ func (t *templates) checkText(n *yaml.Node, path []string) {
 	switch {
 	case t.textAt == nil:
 	case n.Kind == yaml.MappingNode:
-		for _, p := range pairs(n) {
-			t.checkText(resolve(p.value), extend(path, p.key.Value))
+		for _, p := range strictyaml.Pairs(n) {
+			t.checkText(yamldoc.Resolve(p.Value), extend(path, p.Key.Value))
 		}
 	case n.Kind == yaml.SequenceNode:
 		for i, item := range n.Content {
-			t.checkText(resolve(item), extend(path, strconv.Itoa(i)))
+			t.checkText(yamldoc.Resolve(item), extend(path, strconv.Itoa(i)))
 		}
-	case t.textAt(path) && isNull(n) && t.nullIsValue:
-		t.fail(n, "%s must be a string, not null", strings.Join(path, "."))
-	case t.textAt(path) && !yamldoc.IsString(n) && !isNull(n):
-		t.fail(n, "%s must be a string, but YAML reads %s as %s: quote it", strings.Join(path, "."), n.Value, describe(n))
+	case t.textAt(path) && strictyaml.IsNull(n) && t.nullIsValue:
+		t.as(CheckStringValue).fail(n, "%s must be a string, not null", strings.Join(path, "."))
+	case t.textAt(path) && !yamldoc.IsString(n) && !strictyaml.IsNull(n):
+		t.as(CheckStringValue).fail(n, "%s must be a string, but YAML reads %s as %s: quote it", strings.Join(path, "."), n.Value, strictyaml.Describe(n))
 	}
 }
 
@@ -262,7 +263,7 @@ func (t *templates) scalar(s text, path []string) template {
 		if t.textAt != nil && t.textAt(path) {
 			w.isText = true
 			if r := program.Result(); r.NeverString() {
-				t.failIn(s, only.offset, "%s", notText(w.at, strings.TrimSuffix(r.String(), "_type")))
+				t.as(CheckStringValue).failIn(s, only.offset, "%s", notText(w.at, strings.TrimSuffix(r.String(), "_type")))
 			}
 		}
 		return w
@@ -281,7 +282,7 @@ func (t *templates) mixed(s text, segments []segment) template {
 				continue
 			}
 			if r := p.program.Result(); !r.MayBeText() {
-				t.failIn(s, seg.offset, "a %s cannot be put into a string: only strings, numbers, bools, timestamps and durations can", r)
+				t.as(CheckTemplate).failIn(s, seg.offset, "a %s cannot be put into a string: only strings, numbers, bools, timestamps and durations can", r)
 			}
 		}
 		m = append(m, p)
@@ -306,10 +307,10 @@ func (t *templates) program(s text, seg segment) *expression.Program {
 func (d *decoder) failSplit(t text, err error) {
 	var broken *splitError
 	if errors.As(err, &broken) {
-		d.failIn(t, broken.offset, "%s", broken.msg)
+		d.as(CheckTemplate).failIn(t, broken.offset, "%s", broken.msg)
 		return
 	}
-	d.fail(t.node, "%v", err)
+	d.as(CheckTemplate).fail(t.node, "%v", err)
 }
 
 // onlyExpression reports whether the segments are one expression, with nothing
@@ -332,7 +333,7 @@ func onlyExpression(segments []segment) (segment, bool) {
 // holdsTemplate reports whether a string below n has a ${ (a $${ too: it has
 // to be unescaped).
 func holdsTemplate(n *yaml.Node) bool {
-	n = resolve(n)
+	n = yamldoc.Resolve(n)
 	if n.Kind == yaml.ScalarNode {
 		return yamldoc.IsString(n) && strings.Contains(n.Value, "${")
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rectifier-dev/rectifier/internal/suggest"
 	"github.com/rectifier-dev/rectifier/rules"
 )
 
@@ -35,7 +36,7 @@ func Names() []string {
 // there are.
 func Source(name string) (rules.Source, error) {
 	if !slices.Contains(Names(), name) {
-		return rules.Source{}, fmt.Errorf("there is no built-in rule %q: there is %s", name, strings.Join(Names(), ", "))
+		return rules.Source{}, fmt.Errorf("there is no built-in rule %q%s: there is %s", name, suggest.DidYouMean(name, Names()), strings.Join(Names(), ", "))
 	}
 	data, err := files.ReadFile(name + ".yaml")
 	return rules.Source{Name: "builtin:" + name, Data: data}, err

@@ -38,7 +38,7 @@ func TestAllBuiltinsCompileAndAreNamedLikeTheirFile(t *testing.T) {
 }
 
 func TestUnknownBuiltinIsNamed(t *testing.T) {
-	if _, err := Source("expected-replica"); err == nil || err.Error() != `there is no built-in rule "expected-replica": there is expected-replicas` {
+	if _, err := Source("expected-replica"); err == nil || err.Error() != `there is no built-in rule "expected-replica" (did you mean "expected-replicas"?): there is expected-replicas` {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,0 +1,383 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/rectifier-dev/rectifier/internal/yamldoc"
+	"github.com/rectifier-dev/rectifier/rules/expression"
+	"github.com/rectifier-dev/rectifier/rules/fieldset"
+)
+
+// maker tells what the expressions of patches make, as far as their literals
+// tell it: the paths of a computed partial object, or of computed operations.
+// What is not understood may be anything.
+type maker struct {
+	expressions []*Expression // of the patches
+	variables   map[string]*made
+	steps       int // left until it is given up
+}
+
+// maxSteps bounds the work on expressions that multiply: variables that are
+// twice the one before.
+const maxSteps = 10_000
+
+// made is an expression in its place: what its free names are bound to.
+type made struct {
+	*expression.Node
+	in    *Expression
+	bound *boundName
+}
+
+// boundName is a name that a macro binds to the elements of a list; of is nil
+// where it is bound to something else.
+type boundName struct {
+	name  string
+	of    *made
+	outer *boundName
+}
+
+func (m *made) part(n *expression.Node) *made { return &made{n, m.in, m.bound} }
+
+// target is a place that an expression can change.
+type target struct {
+	spot
+	write Write
+	at    *made // nil: somewhere
+}
+
+func (t target) pos(fallback yamldoc.Position) yamldoc.Position {
+	if t.at == nil || t.at.in == nil {
+		return fallback
+	}
+	return t.at.in.Pos(t.at.Start)
+}
+
+func newMaker(expressions []*Expression) *maker {
+	m := &maker{variables: map[string]*made{}, steps: maxSteps}
+	for _, e := range expressions {
+		switch e.Part {
+		case PartPatch:
+			m.expressions = append(m.expressions, e)
+		case PartVariable:
+			m.variables[variablePrefix+e.Name] = &made{Node: e.Program.Syntax(), in: e}
+		}
+	}
+	return m
+}
+
+// expression is the one that a scalar consists of; nil if it is not found.
+func (m *maker) expression(n *yaml.Node) *made {
+	for _, e := range m.expressions {
+		if e.node == n {
+			return &made{Node: e.Program.Syntax(), in: e}
+		}
+	}
+	return nil
+}
+
+// partial are the places that a computed part of a merge patch or of a
+// configuration can change; at is where the part stands.
+func (m *maker) partial(n *yaml.Node, at spot, kind PatchKind) []target {
+	root := m.expression(n)
+	if root == nil {
+		return []target{{spot: at}}
+	}
+	out := m.fields(root, at, kind, true)
+	if m.steps < 0 {
+		return []target{{spot: at}}
+	}
+	return out
+}
+
+// fields are the places of a partial object; sure says that it is what comes
+// out on every object.
+func (m *maker) fields(v *made, at spot, kind PatchKind, sure bool) []target {
+	var out []target
+	alternatives := m.alternatives(v)
+	sure = sure && len(alternatives) == 1
+	for _, v := range alternatives {
+		switch {
+		case v.Kind == expression.Map && len(v.Args) > 0:
+			for i, arg := range v.Args {
+				if key, ok := literal(v.Keys[i]); ok {
+					out = append(out, m.fields(v.part(arg), at.at(key), kind, sure)...)
+				} else {
+					out = append(out, target{spot: at, at: v.part(v.Keys[i])})
+				}
+			}
+		case v.Kind == expression.Struct && len(v.Args) > 0:
+			for i, arg := range v.Args {
+				out = append(out, m.fields(v.part(arg), at.at(v.Fields[i]), kind, sure)...)
+			}
+		case v.Kind == expression.Literal && len(at.path) > 0:
+			removes := v.Value == nil && kind == KindMerge
+			out = append(out, target{at, Write{Exact: true, Constant: sure, Value: v.Value, Removes: sure && removes}, v})
+		case kind == KindApplyConfiguration && len(at.path) > 0:
+			out = append(out, m.list(v, at, kind)...)
+		default:
+			exact := len(at.path) > 0 && v.Kind != expression.Map && v.Kind != expression.Struct && v.Kind != expression.Macro
+			out = append(out, target{at, Write{Exact: exact && kind == KindMerge}, v})
+		}
+	}
+	return out
+}
+
+// list are the places of a computed list of a configuration, if it is one of
+// objects: they are merged by their keys.
+func (m *maker) list(v *made, at spot, kind PatchKind) []target {
+	elements, ok := m.elements(v)
+	if !ok || len(elements) == 0 {
+		return []target{{at, Write{}, v}}
+	}
+	var out []target
+	for _, e := range elements {
+		for _, e := range m.alternatives(e) {
+			if e.Kind != expression.Map && e.Kind != expression.Struct {
+				return []target{{at, Write{}, v}}
+			}
+			out = append(out, m.fields(e, at.at(fieldset.Elem), kind, false)...)
+		}
+	}
+	return out
+}
+
+// operations are the places that a computed list of operations, or one
+// computed operation, can change.
+func (m *maker) operations(n *yaml.Node) []target {
+	anything := []target{{}}
+	root := m.expression(n)
+	if root == nil {
+		return anything
+	}
+	out, ok := m.ops(root)
+	if !ok || m.steps < 0 {
+		return anything
+	}
+	return out
+}
+
+func (m *maker) ops(v *made) (out []target, ok bool) {
+	for _, v := range m.alternatives(v) {
+		switch v.Kind {
+		case expression.Map:
+			members := map[string]*made{}
+			for i, arg := range v.Args {
+				key, ok := literal(v.Keys[i])
+				if !ok {
+					return nil, false
+				}
+				members[key] = v.part(arg)
+			}
+			out = append(out, m.op(v, members)...)
+		case expression.Struct:
+			members := map[string]*made{}
+			for i, arg := range v.Args {
+				members[v.Fields[i]] = v.part(arg)
+			}
+			out = append(out, m.op(v, members)...)
+		default:
+			elements, ok := m.elements(v)
+			if !ok {
+				return nil, false
+			}
+			for _, e := range elements {
+				some, ok := m.ops(e)
+				if !ok {
+					return nil, false
+				}
+				out = append(out, some...)
+			}
+		}
+	}
+	return out, true
+}
+
+func (m *maker) op(at *made, members map[string]*made) []target {
+	op := ""
+	if v := members["op"]; v != nil {
+		op, _ = literal(v.Node)
+	}
+	if op == "test" {
+		return nil
+	}
+	var out []target
+	for name, v := range members {
+		if name != "path" && (name != "from" || op == "copy") {
+			continue
+		}
+		for _, pattern := range m.texts(v) {
+			at, exact := pointerSpot(pattern)
+			out = append(out, target{at, Write{Exact: exact, op: op}, v})
+		}
+	}
+	slices.SortFunc(out, func(a, b target) int {
+		return cmp.Or(slices.Compare(a.path, b.path), slices.Compare(a.within, b.within))
+	})
+	if out == nil {
+		return []target{{at: at}} // no operation, which is an error when it is made
+	}
+	return out
+}
+
+// alternatives are what an expression may come to: the branches of a
+// condition, the value of a variable, the elements that a name is bound to.
+func (m *maker) alternatives(v *made) []*made {
+	if m.steps--; m.steps < 0 {
+		return []*made{v}
+	}
+	all := func(parts ...*expression.Node) (out []*made) {
+		for _, part := range parts {
+			out = append(out, m.alternatives(v.part(part))...)
+		}
+		return out
+	}
+	switch {
+	case v.Is("?:") && len(v.Args) == 3:
+		return all(v.Args[1:]...)
+	case v.Kind == expression.Call && v.Target == nil && len(v.Args) == 1 && slices.Contains(transparent, v.Name):
+		return all(v.Args...)
+	case v.Is("orValue") && v.Target != nil && len(v.Args) == 1, v.Is("or") && v.Target != nil && len(v.Args) == 1:
+		return all(v.Target, v.Args[0])
+	case v.Is("value") && v.Target != nil:
+		return all(v.Target)
+	case v.Kind == expression.Ident && v.Declared && m.variables[v.Name] != nil:
+		return m.alternatives(m.variables[v.Name])
+	case v.Kind == expression.Ident && !v.Declared:
+		for b := v.bound; b != nil; b = b.outer {
+			if b.name != v.Name {
+				continue
+			}
+			if elements, ok := m.elements(b.of); ok {
+				var out []*made
+				for _, e := range elements {
+					out = append(out, m.alternatives(e)...)
+				}
+				return out
+			}
+			break
+		}
+	}
+	return []*made{v}
+}
+
+// transparent are functions that give what they are given.
+var transparent = []string{"dyn", "optional.of", "optional.ofNonZeroValue"}
+
+// elements are what may be in the list that an expression gives.
+func (m *maker) elements(v *made) (out []*made, ok bool) {
+	if v == nil {
+		return nil, false
+	}
+	for _, v := range m.alternatives(v) {
+		some, ok := m.elementsOf(v)
+		if !ok || m.steps < 0 {
+			return nil, false
+		}
+		out = append(out, some...)
+	}
+	return out, true
+}
+
+func (m *maker) elementsOf(v *made) (out []*made, ok bool) {
+	switch {
+	case v.Kind == expression.List:
+		for _, arg := range v.Args {
+			out = append(out, v.part(arg))
+		}
+		return out, true
+	case v.Is("+") && len(v.Args) == 2:
+		for _, arg := range v.Args {
+			some, ok := m.elements(v.part(arg))
+			if !ok {
+				return nil, false
+			}
+			out = append(out, some...)
+		}
+		return out, true
+	case v.Target == nil:
+		return nil, false
+	case v.Kind == expression.Macro:
+		return m.macro(v)
+	case v.Kind == expression.Call && slices.Contains([]string{"reverse", "slice", "distinct", "sort"}, v.Name):
+		return m.elements(v.part(v.Target))
+	case v.Is("flatten"):
+		return m.flatten(v)
+	}
+	return nil, false
+}
+
+// flatten gives the elements of the lists in a list, and what in it is no
+// list.
+func (m *maker) flatten(v *made) (out []*made, ok bool) {
+	lists, ok := m.elements(v.part(v.Target))
+	if !ok {
+		return nil, false
+	}
+	for _, l := range lists {
+		if elements, ok := m.elements(l); ok {
+			out = append(out, elements...)
+		} else {
+			out = append(out, l)
+		}
+	}
+	return out, true
+}
+
+// macro are the elements of a list that a macro makes of another.
+func (m *maker) macro(v *made) ([]*made, bool) {
+	over := v.part(v.Target)
+	last := func(names ...boundName) *made {
+		bound := v.bound
+		for _, b := range names {
+			bound = &boundName{b.name, b.of, bound}
+		}
+		return &made{v.Args[len(v.Args)-1], v.in, bound}
+	}
+	switch {
+	case v.Name == "filter" || v.Name == "sortBy":
+		return m.elements(over)
+	case v.Name == "map" && len(v.Vars) == 1:
+		return []*made{last(boundName{name: v.Vars[0], of: over})}, true
+	case v.Name == "transformList" && len(v.Vars) == 2:
+		return []*made{last(boundName{name: v.Vars[0]}, boundName{name: v.Vars[1], of: over})}, true
+	}
+	return nil, false
+}
+
+// maxTexts bounds how many texts an expression may come to.
+const maxTexts = 64
+
+// texts are the strings that an expression may give, with what is unknown of
+// them.
+func (m *maker) texts(v *made) []string {
+	var out []string
+	for _, v := range m.alternatives(v) {
+		text, ok := literal(v.Node)
+		switch {
+		case ok:
+			out = append(out, text)
+		case v.Is("+") && len(v.Args) == 2:
+			ends := m.texts(v.part(v.Args[1]))
+			for _, begin := range m.texts(v.part(v.Args[0])) {
+				for _, end := range ends {
+					out = append(out, begin+end)
+				}
+			}
+		default:
+			out = append(out, unknown)
+		}
+		if len(out) > maxTexts || m.steps < 0 {
+			return []string{unknown}
+		}
+	}
+	return out
+}
+
+// literal is the value of a string literal.
+func literal(n *expression.Node) (string, bool) {
+	text, ok := n.Value.(string)
+	return text, ok && n.Kind == expression.Literal
+}
