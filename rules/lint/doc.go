@@ -9,5 +9,12 @@
 //
 // One check = one file = one ID = one page in docs/lint. A check knows neither
 // CEL's library nor a cluster: expressions are read through rules/expression,
-// and resources through Known.
+// and resources through Known. The checks of loading are in load.go alone: their
+// work is the loader's.
+//
+// What several checks need: a scene (scene.go) is a rule as one text, in which
+// variables are read where they are used, with names for the places in the
+// object; a folder (fold.go) evaluates expressions as far as all objects give
+// the same, or all that lack a certain field; typing and shape (typing.go,
+// schema.go) are what schemas say. ignore.go reads the comments.
 package lint

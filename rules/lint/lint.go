@@ -43,6 +43,7 @@ type Pass struct {
 
 	check    *Check
 	findings []*Finding
+	typing   *typing // what schemas say of the rule; shared by its checks
 }
 
 // Known tells what is known about resources, from a catalogue, CRD files or a
@@ -55,6 +56,12 @@ type Known interface {
 	// written instead, or the group or version is another one; ok is false
 	// where there is none.
 	Spelling(gvr schema.GroupVersionResource) (meant schema.GroupVersionResource, ok bool)
+	// Versions returns the versions in which a resource is served, the newest
+	// first; none where the resource is not known.
+	Versions(schema.GroupResource) []string
+	// Complete reports whether all resources of a group are known: what
+	// Resource does not know of it does not exist.
+	Complete(group string) bool
 }
 
 // Resource is what is known about a resource.
@@ -88,31 +95,63 @@ func (p *Pass) Reportf(at yamldoc.Position, format string, args ...any) {
 	p.findings = append(p.findings, &Finding{p.check, p.Problem(at, fmt.Sprintf(format, args...))})
 }
 
-// Run runs all checks on all rules of the sources, and returns what they found
-// in the order of the files. What keeps a rule from compiling is a finding too.
-func Run(known Known, sources ...rules.Source) []*Finding {
+// Report is what Run found.
+type Report struct {
+	Rules    int        // how many there are, those that do not compile among them
+	Findings []*Finding // in the order of the files
+	Ignored  int        // findings that a comment in the rule's file silences
+}
+
+// Run runs all checks on all rules of the sources. What keeps a rule from
+// compiling is a finding too.
+func Run(known Known, sources ...rules.Source) Report {
 	set, all, problems := rules.LoadDefinitions(sources...)
-	var findings []*Finding
+	report := Report{Rules: len(all)}
 	for _, problem := range problems {
-		findings = append(findings, &Finding{loads, problem})
+		report.Findings = append(report.Findings, &Finding{checkOf(problem), problem})
 	}
 	all = slices.DeleteFunc(all, func(d *rules.Definition) bool { return d.Rule == nil || !slices.Contains(set.All(), d.Rule) })
+	var found []*Finding
+	kinds := newKinds(known)
 	for _, definition := range all {
+		typing := newTyping(kinds, definition)
 		for _, check := range Checks {
 			if check.Run == nil {
-				continue // it is one of loading
+				continue // it is one of loading, or of the comments
 			}
-			pass := Pass{Definition: definition, Set: set, All: all, Known: known, check: check}
+			pass := Pass{Definition: definition, Set: set, All: all, Known: known, check: check, typing: typing}
 			check.Run(&pass)
-			findings = append(findings, pass.findings...)
+			found = append(found, pass.findings...)
 		}
 	}
-	slices.SortStableFunc(findings, func(a, b *Finding) int {
+	kept, silenced := ignore(sources, all, found)
+	report.Findings, report.Ignored = append(report.Findings, kept...), silenced
+	slices.SortStableFunc(report.Findings, func(a, b *Finding) int {
 		x, y := a.Problem.Pos, b.Problem.Pos
 		return cmp.Or(strings.Compare(x.File, y.File), x.Line-y.Line, x.Column-y.Column, strings.Compare(a.Check.ID, b.Check.ID))
 	})
-	return findings
+	return report
 }
 
-// loads is what the loader finds: the rule is not used at all.
-var loads = &Check{ID: "load", Severity: Error, Summary: "The rule does not compile"}
+// Find returns the check of an ID, nil if there is none.
+func Find(id string) *Check {
+	i := slices.IndexFunc(Checks, func(c *Check) bool { return c.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return Checks[i]
+}
+
+// Sorted are all checks by ID.
+func Sorted() []*Check {
+	return slices.SortedFunc(slices.Values(Checks), func(a, b *Check) int { return strings.Compare(a.ID, b.ID) })
+}
+
+// checkOf is the check of what the loader found. A test holds that each is
+// registered.
+func checkOf(p *rules.Problem) *Check {
+	if c := Find(p.Check); c != nil {
+		return c
+	}
+	return ruleFormat
+}

@@ -1,0 +1,105 @@
+package lint
+
+import (
+	"slices"
+
+	"github.com/rectifier-dev/rectifier/rules"
+	"github.com/rectifier-dev/rectifier/rules/patch"
+)
+
+var conflictingWrites = &Check{
+	ID: "conflicting-writes", Severity: Error, Summary: "Two rules undo each other's work",
+	Run: runConflictingWrites,
+}
+
+func runConflictingWrites(p *Pass) {
+	for _, other := range p.rivals() {
+		if mine, theirs := p.meet(other); mine != nil {
+			if p.fights(other) {
+				p.Reportf(mine.Pos, "%s undoes this: it writes %s too, so both would be stopped; let one of them give way, by its match block or its condition", position(other, theirs), theirs.Field())
+			}
+		} else if mine, theirs := cycle(p.Rule, other.Rule); mine != nil && p.fights(other) {
+			p.Reportf(mine.Pos, "%s does not come to an end with this one: it reads %s and writes %s, which this rule reads, so both would be stopped", position(other, theirs), mine.Field(), theirs.Field())
+		}
+	}
+}
+
+var overlappingWrites = &Check{
+	ID: "overlapping-writes", Severity: Warning, Summary: "Two rules write one field",
+	Run: runOverlappingWrites,
+}
+
+func runOverlappingWrites(p *Pass) {
+	for _, other := range p.rivals() {
+		if mine, theirs := p.meet(other); mine != nil && !apart(p.Definition, other) && !p.fights(other) {
+			p.Reportf(mine.Pos, "%s writes %s too: on an object that both change, it depends on the conditions which value it gets", position(other, theirs), theirs.Field())
+		}
+	}
+}
+
+// meet returns where this rule and another one write the same field, and not
+// for certain the same value.
+func (p *Pass) meet(other *rules.Definition) (mine, theirs *rules.Write) {
+	for _, w := range p.Rule.Writes() {
+		for _, v := range other.Rule.Writes() {
+			if w.Exact && v.Exact && p.sameField(w, v) && disagree(w, v) {
+				return w, v
+			}
+		}
+	}
+	return nil, nil
+}
+
+// sameField reports whether one of two writes is at or below the other.
+func (p *Pass) sameField(w, v *rules.Write) bool {
+	if (w.Subresource == "scale") != (v.Subresource == "scale") {
+		a, b := p.stored(w), p.stored(v)
+		return slices.Equal(a, b)
+	}
+	return w.Overlaps(v)
+}
+
+// stored is the path in the object that a write changes.
+func (p *Pass) stored(w *rules.Write) []string {
+	if w.Subresource != "scale" {
+		return w.Path
+	}
+	if at := p.trial(p.Rule.Resources[0]).ReplicasPath; at != nil {
+		return at
+	}
+	return []string{"spec", "replicas"}
+}
+
+// disagree reports whether two writes that overlap may leave different values.
+func disagree(w, v *rules.Write) bool {
+	switch {
+	case !w.Constant || !v.Constant:
+		return true
+	case w.Removes || v.Removes:
+		return !(w.Removes && v.Removes)
+	case len(w.Path) == len(v.Path):
+		return !patch.Equal(w.Value, v.Value)
+	case len(w.Path) > len(v.Path):
+		return disagree(v, w)
+	}
+	value := w.Value
+	for _, key := range v.Path[len(w.Path):] {
+		m, _ := value.(map[string]any)
+		value = m[key]
+	}
+	return !patch.Equal(value, v.Value)
+}
+
+// fights reports whether there is an object on which this rule and another one
+// undo each other's work.
+func (p *Pass) fights(other *rules.Definition) bool {
+	if apart(p.Definition, other) {
+		return false
+	}
+	for _, resource := range shared(p.Rule, other.Rule) {
+		if _, culprits := p.trial(resource).Restless(other.Rule, p.Rule); len(culprits) == 2 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,132 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/rectifier-dev/rectifier/rules"
+	"github.com/rectifier-dev/rectifier/rules/expression"
+)
+
+// exclusive reports whether the conditions of two rules visibly never hold
+// both, whatever the two rules do: one asks for one value of an expression, the
+// other for another one, and neither writes what the expression reads.
+func exclusive(a, b *rules.Definition) bool {
+	of, with := claims(a), claims(b)
+	for _, x := range of {
+		for _, y := range with {
+			if x.text == y.text && contradict(x, y) && !writesOf(a.Rule, x) && !writesOf(b.Rule, x) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// claim is a part of a condition that must hold: an expression has one of some
+// values, or none of them.
+type claim struct {
+	text   string // of the expression
+	values []string
+	not    bool
+	fields [][]string // of the object that it reads
+}
+
+func contradict(x, y claim) bool {
+	switch {
+	case x.not && y.not:
+		return false
+	case x.not:
+		return contradict(y, x)
+	case y.not:
+		return !slices.ContainsFunc(x.values, func(v string) bool { return !slices.Contains(y.values, v) })
+	}
+	return !slices.ContainsFunc(x.values, func(v string) bool { return slices.Contains(y.values, v) })
+}
+
+func writesOf(r *rules.Rule, c claim) bool {
+	return slices.ContainsFunc(r.Writes(), func(w *rules.Write) bool {
+		return slices.ContainsFunc(c.fields, func(path []string) bool {
+			n := min(len(path), len(w.Path))
+			return slices.Equal(path[:n], w.Path[:n])
+		})
+	})
+}
+
+// claims are the parts of a rule's condition that are joined by &&.
+func claims(d *rules.Definition) []claim {
+	r := claimReader{variables: map[string]*expression.Node{}}
+	var out []claim
+	for _, e := range d.Expressions {
+		switch e.Part {
+		case rules.PartVariable:
+			r.variables["variables."+e.Name] = e.Program.Syntax()
+		case rules.PartCondition:
+			for _, part := range r.resolve(e.Program.Syntax()).Operands("&&") {
+				out = append(out, r.claim(part))
+			}
+		}
+	}
+	return out
+}
+
+// claimReader writes expressions as texts that are equal where they mean the same,
+// whatever the variables are called.
+type claimReader struct {
+	variables map[string]*expression.Node
+	fields    [][]string
+	inPath    bool // what is read is a part of the last of them
+	size      int
+}
+
+func (r *claimReader) resolve(n *expression.Node) *expression.Node {
+	for n.Kind == expression.Ident && r.variables[n.Name] != nil {
+		n = r.variables[n.Name]
+	}
+	return n
+}
+
+func (r *claimReader) claim(n *expression.Node) claim {
+	n = r.resolve(n)
+	c := claim{values: []string{"true"}}
+	for n.Is("!") && len(n.Args) == 1 {
+		n, c.not = r.resolve(n.Args[0]), !c.not
+	}
+	about := n
+	switch {
+	case (n.Is("==") || n.Is("!=")) && len(n.Args) == 2:
+		c.not = c.not != (n.Name == "!=")
+		for i, arg := range n.Args {
+			if arg.Kind == expression.Literal {
+				about, c.values = n.Args[1-i], []string{fmt.Sprintf("%#v", arg.Value)}
+			}
+		}
+	case n.Is("in") && len(n.Args) == 2 && n.Args[1].Kind == expression.List && !slices.ContainsFunc(n.Args[1].Args, func(v *expression.Node) bool { return v.Kind != expression.Literal }):
+		about, c.values = n.Args[0], nil
+		for _, v := range n.Args[1].Args {
+			c.values = append(c.values, fmt.Sprintf("%#v", v.Value))
+		}
+	}
+	r.fields, r.size = nil, 0
+	c.text, c.fields = r.text(about), r.fields
+	return c
+}
+
+// text is an expression, and notes the fields of the object in it.
+func (r *claimReader) text(n *expression.Node) string {
+	n = r.resolve(n)
+	if r.size++; r.size > 1000 {
+		return fmt.Sprintf("%p", n) // equal to nothing
+	}
+	if root, path := n.Path(); len(path) > 0 && root.Kind == expression.Ident && root.Name == "object" && !r.inPath {
+		r.fields = append(r.fields, path)
+		r.inPath = true
+		defer func() { r.inPath = false }()
+	}
+	parts := []string{string(n.Kind), n.Name, strings.Join(n.Vars, " "), strings.Join(n.Fields, " "), fmt.Sprintf("%#v %t %t", n.Value, n.Optional, n.Test)}
+	for _, c := range n.Children() {
+		parts = append(parts, r.text(c))
+	}
+	return "(" + strings.Join(parts, "|") + ")"
+}
