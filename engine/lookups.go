@@ -12,6 +12,7 @@ import (
 
 	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/rules"
+	"github.com/rectifier-dev/rectifier/rules/rbac"
 )
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -109,18 +110,6 @@ func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability)
 	return ""
 }
 
-// watched lists the resources that need an informer: those that rules are
-// about, that they look up, and Namespaces.
-func (e *Engine) watched() []schema.GroupVersionResource {
-	out := slices.Clone(e.rules.Resources())
-	for _, l := range e.rules.Lookups() {
-		out = append(out, l.Resource)
-	}
-	if slices.ContainsFunc(e.rules.All(), func(r *rules.Rule) bool { return r.NeedsNamespace || r.OptOut }) {
-		out = append(out, namespaces)
-	}
-	slices.SortFunc(out, func(a, b schema.GroupVersionResource) int {
-		return strings.Compare(rules.ResourceName(a), rules.ResourceName(b))
-	})
-	return slices.Compact(out)
-}
+// watched lists the resources that need an informer: rbac is where that is
+// decided, so that the role it prints is the one that is needed.
+func (e *Engine) watched() []schema.GroupVersionResource { return rbac.Watched(e.rules) }

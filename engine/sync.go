@@ -222,19 +222,26 @@ func (d *decision) decide(ctx context.Context, v view) error {
 	if !ok {
 		return nil // gone since; what comes back is enqueued anew
 	}
+	all, _ := d.about(v, info)
+	if d.state.splitting() {
+		return d.writeOneByOne(ctx, all)
+	}
+	return d.writeTogether(ctx, all)
+}
+
+// about makes the decision one about a view, and returns the rules that can run
+// on it. It reports false if the object's Namespace should be in the cache and is
+// not yet: the rules that read it are not among them.
+func (d *decision) about(v view, info gvr.Info) (all []*rules.Rule, found bool) {
 	d.view, d.replicasPath = v, info.ReplicasPath
 	// Asked once: a rule that reads the Namespace runs only if it was there to
 	// be found. One that is not in the cache yet enqueues its objects when it
 	// comes.
 	ns, _ := d.informers.Availability(namespaces)
-	if !d.findNamespace(info, ns) {
+	if found = d.findNamespace(info, ns); !found {
 		ns = gvr.Unavailable
 	}
-	all := d.rulesFor(v.resource, info, ns)
-	if d.state.splitting() {
-		return d.writeOneByOne(ctx, all)
-	}
-	return d.writeTogether(ctx, all)
+	return d.rulesFor(v.resource, info, ns), found
 }
 
 // decision is what is to become of one object.
@@ -246,6 +253,7 @@ type decision struct {
 	replicasPath []string
 	namespace    map[string]any // its Namespace; nil where no rule reads it
 	lookups      *lookups
+	preview      bool         // verdicts of all rules are wanted, and the server is only asked
 	recheck      time.Time    // when it is due again; zero: never
 	state        *objectState // nil as long as there is nothing to remember
 	gone         bool         // it is not there any more
@@ -255,7 +263,7 @@ type decision struct {
 func (d *decision) evaluate(rs []*rules.Rule, object map[string]any) rules.Result {
 	result := rules.Evaluate(rs, rules.Input{
 		Resource: d.resource, Object: object, ReplicasPath: d.replicasPath,
-		NamespaceObject: d.namespace, Lookups: d.lookups, Now: d.now, Schema: d.schemas.get(d.resource),
+		NamespaceObject: d.namespace, Lookups: d.lookups, Now: d.now, Schema: d.schemas.get(d.resource), Explain: d.preview,
 	})
 	d.recheckAt(result.Recheck)
 	return result

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -81,14 +82,18 @@ func (d *decision) patch(ctx context.Context, request *rules.Request, version st
 	if err := d.rate.Wait(ctx); err != nil {
 		return nil, fmt.Errorf("wait for the rate of writes: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	// At high verbosity client-go would log both bodies, data of Secrets included.
+	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, logr.Discard()), writeTimeout)
 	defer cancel()
 	var subresources []string
 	if request.Subresource != "" {
 		subresources = []string{request.Subresource}
 	}
-	return d.writer.Resource(d.resource).Namespace(d.key.Namespace).Patch(ctx, d.key.Name, request.Type(), body,
-		metav1.PatchOptions{FieldManager: d.opts.FieldManager, FieldValidation: metav1.FieldValidationStrict}, subresources...)
+	options := metav1.PatchOptions{FieldManager: d.opts.FieldManager, FieldValidation: metav1.FieldValidationStrict}
+	if d.preview {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	return d.writer.Resource(d.resource).Namespace(d.key.Namespace).Patch(ctx, d.key.Name, request.Type(), body, options, subresources...)
 }
 
 // failed decides what becomes of a request that was not accepted.

@@ -1,16 +1,18 @@
-package engine
+package gallery
 
 import (
 	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
@@ -18,21 +20,25 @@ import (
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
 )
 
-// exampleCluster holds the objects of the examples on the API server.
-type exampleCluster struct {
-	*fixture
-	catalog *gvr.Catalog
+var crds = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Cluster holds the objects of examples on the API server, until the end of the
+// test.
+type Cluster struct {
+	*testing.T
+	Client  dynamic.Interface // an administrator's
+	Catalog *gvr.Catalog
 }
 
-// exampleCluster installs the CRDs and makes the namespaces of examples.
-func (f *fixture) exampleCluster(examples []*example) *exampleCluster {
-	f.Helper()
+// NewCluster installs the CRDs and makes the namespaces of examples.
+func NewCluster(t *testing.T, client dynamic.Interface, examples []*Example) *Cluster {
+	t.Helper()
 	definitions, namespaceNames := map[string]map[string]any{}, map[string]bool{}
 	for _, x := range examples {
-		for _, o := range x.crds {
+		for _, o := range x.CRDs {
 			definitions[named(o).GetName()] = o
 		}
-		for _, o := range slices.Concat(x.before, x.objects) {
+		for _, o := range slices.Concat(x.Before, x.Objects) {
 			if ns := named(o).GetNamespace(); ns != "" {
 				namespaceNames[ns] = true
 			}
@@ -41,9 +47,9 @@ func (f *fixture) exampleCluster(examples []*example) *exampleCluster {
 	all := slices.Collect(maps.Values(definitions))
 	catalog, err := gvr.NewCatalog(all...)
 	if err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
 	}
-	c := &exampleCluster{f, catalog}
+	c := &Cluster{t, client, catalog}
 	for _, o := range all {
 		c.install(o)
 	}
@@ -54,9 +60,9 @@ func (f *fixture) exampleCluster(examples []*example) *exampleCluster {
 }
 
 // install installs a CRD until the end of the test.
-func (c *exampleCluster) install(crd map[string]any) {
+func (c *Cluster) install(crd map[string]any) {
 	c.Helper()
-	client, name := c.client.Resource(crds), named(crd).GetName()
+	client, name := c.Client.Resource(crds), named(crd).GetName()
 	if _, err := client.Create(c.Context(), named(crd), metav1.CreateOptions{}); err != nil {
 		c.Fatalf("install %s: %v", name, err)
 	}
@@ -80,20 +86,21 @@ func (c *exampleCluster) install(crd map[string]any) {
 	})
 }
 
-// create makes the objects of an example.
-func (c *exampleCluster) create(x *example) {
+// Create makes the objects of an example.
+func (c *Cluster) Create(x *Example) {
 	c.Helper()
-	for _, o := range slices.Concat(x.objects, x.before) {
+	for _, o := range slices.Concat(x.Objects, x.Before) {
 		c.put(o)
 	}
 }
 
-func (c *exampleCluster) resource(u *unstructured.Unstructured) (dynamic.ResourceInterface, gvr.Info) {
-	infos := c.catalog.Info(u.GroupVersionKind())
+// Resource returns the client for an object, and what its resource is.
+func (c *Cluster) Resource(u *unstructured.Unstructured) (dynamic.ResourceInterface, gvr.Info) {
+	infos := c.Catalog.Info(u.GroupVersionKind())
 	if len(infos) != 1 {
 		c.Fatalf("it is not known what %s is", u.GroupVersionKind())
 	}
-	client := c.client.Resource(infos[0].Resource)
+	client := c.Client.Resource(infos[0].Resource)
 	if infos[0].Namespaced {
 		return client.Namespace(u.GetNamespace()), infos[0]
 	}
@@ -102,10 +109,10 @@ func (c *exampleCluster) resource(u *unstructured.Unstructured) (dynamic.Resourc
 
 // put makes an object as the manifest has it: its status too, and in deletion
 // if that says so.
-func (c *exampleCluster) put(o map[string]any) {
+func (c *Cluster) put(o map[string]any) {
 	c.Helper()
 	u := named(runtime.DeepCopyJSON(o))
-	client, info := c.resource(u)
+	client, info := c.Resource(u)
 	status, hasStatus := u.Object["status"]
 	going := u.GetDeletionTimestamp() != nil
 	for _, field := range []string{"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"} {
@@ -135,7 +142,7 @@ func (c *exampleCluster) put(o map[string]any) {
 	}
 }
 
-func (c *exampleCluster) remove(client dynamic.ResourceInterface, name string) {
+func (c *Cluster) remove(client dynamic.ResourceInterface, name string) {
 	c.Helper()
 	ctx := context.Background() // the test's own has ended
 	err := client.Delete(ctx, name, metav1.DeleteOptions{})
@@ -150,23 +157,23 @@ func (c *exampleCluster) remove(client dynamic.ResourceInterface, name string) {
 // serversOwn are fields that an object here cannot have as the example has them.
 var serversOwn = []string{"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "lastTransitionTime"}
 
-// check compares an object on the API server with what the example wants.
-func (c *exampleCluster) check(before, after map[string]any) error {
+// Check compares an object on the API server with what the example wants.
+func (c *Cluster) Check(before, after map[string]any) error {
 	u := named(after)
-	client, _ := c.resource(u)
+	client, _ := c.Resource(u)
 	live, err := client.Get(c.Context(), u.GetName(), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if err := holds(live.Object, before, after); err != nil {
+	if err := Holds(live.Object, before, after); err != nil {
 		return fmt.Errorf("%s %s: %w", u.GetKind(), u.GetName(), err)
 	}
 	return nil
 }
 
-// holds reports where live is not as after says, and what it still has of
+// Holds reports where live is not as after says, and what it still has of
 // before that after has not. What is in neither is the server's: defaults.
-func holds(live, before, after any) error {
+func Holds(live, before, after any) error {
 	switch after := after.(type) {
 	case map[string]any:
 		l, ok := live.(map[string]any)
@@ -183,7 +190,7 @@ func holds(live, before, after any) error {
 			if slices.Contains(serversOwn, key) {
 				continue
 			}
-			if err := holds(l[key], b[key], value); err != nil {
+			if err := Holds(l[key], b[key], value); err != nil {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 		}
@@ -199,7 +206,7 @@ func holds(live, before, after any) error {
 			if len(b) == len(after) {
 				was = b[i]
 			}
-			if err := holds(l[i], was, value); err != nil {
+			if err := Holds(l[i], was, value); err != nil {
 				return fmt.Errorf("%d: %w", i, err)
 			}
 		}
