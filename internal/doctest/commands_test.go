@@ -46,7 +46,7 @@ func documents(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{root + "/README.md", root + "/CONTRIBUTING.md"}, examples...)
+	return append([]string{root + "/README.md", root + "/CONTRIBUTING.md", root + "/docs/testing.md"}, examples...)
 }
 
 // shell runs a command line as a reader would, and returns what is seen.
@@ -100,7 +100,7 @@ func TestCommandsInDocuments(t *testing.T) {
 					}
 				default:
 					for _, c := range b.commands() {
-						runShown(t, dir, b.line, c)
+						runShown(t, dir, b.line, c, b.directive == "fails")
 					}
 				}
 			}
@@ -108,11 +108,11 @@ func TestCommandsInDocuments(t *testing.T) {
 	}
 }
 
-func runShown(t *testing.T, dir string, line int, c command) {
+func runShown(t *testing.T, dir string, line int, c command, fails bool) {
 	t.Helper()
 	output, failed := shell(t, dir, c.line)
-	if failed {
-		t.Errorf("line %d: %s fails:\n%s", line, c.line, output)
+	if failed != fails {
+		t.Errorf("line %d: %s: failed is %v:\n%s", line, c.line, failed, output)
 	}
 	if c.output == "" {
 		return

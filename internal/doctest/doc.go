@@ -1,8 +1,9 @@
 // Package doctest runs what the documentation shows. It has no code, only tests:
 //
-//   - the command lines in README.md, CONTRIBUTING.md and the examples' READMEs,
+//   - the command lines in README.md, CONTRIBUTING.md, docs/testing.md and the
+//     examples' READMEs, and the workflow in docs/testing.md,
 //   - each example's rule on its before.yaml, with the crd.yaml, objects.yaml and
-//     now (a time) that the folder may hold,
+//     now (a time) that the folder may hold, and its test.yaml,
 //   - the table of flags, targets of make, and links between the documents.
 //
 // A ```console block holds commands after "$ " with the output that they must
@@ -11,6 +12,7 @@
 // directs the test:
 //
 //	<!-- cluster -->      not run: the flags and targets of make must exist
+//	<!-- fails -->        the commands must fail
 //	<!-- file: PATH -->   the block is the content of a file for later commands
 //
 // Commands of one document run in one folder of their own, in which the

@@ -52,7 +52,7 @@ func TestFoldersOfExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		for _, file := range []string{"README.md", "before.yaml", "after.yaml"} {
+		for _, file := range []string{"README.md", "before.yaml", "after.yaml", "test.yaml"} {
 			if path := filepath.Join(root, "examples", entry.Name(), file); entry.IsDir() && read(t, path) == "" {
 				t.Errorf("%s is empty", path)
 			}
