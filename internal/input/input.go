@@ -1,5 +1,6 @@
 // Package input reads what PATH arguments name: files, folders, standard
-// input. All commands share it, so that a PATH means the same everywhere.
+// input. All commands share it, so that a PATH means the same everywhere. Read
+// returns whole files; Find returns Sources, for files that may be large.
 package input
 
 import (
@@ -24,47 +25,62 @@ type File struct {
 	Listed bool
 }
 
-// Read reads files, folders (recursively: *.yaml, *.yml and *.json, in
-// lexical order) and standard input ("-"). Hidden files and folders are left
-// out when a folder is read; so is the ..data folder of a mounted ConfigMap,
-// whose files appear beside it as links.
-//
-// A file that is reached in several ways (by its name and through its folder,
-// by several spellings, by links) is read once, at the first of them. It counts
-// as named if any of them names it.
-//
-// A link that leads nowhere is an error in a folder too: to go on without it
-// would leave out a rule or a manifest that somebody believes to be there.
-//
-// At most limit+1 bytes of a file are read: enough for a parser that allows
-// limit bytes to refuse it by name.
+// Read reads what Find finds. At most limit+1 bytes of a file are read: enough
+// for a parser that allows limit bytes to refuse it by name.
 func Read(paths []string, stdin io.Reader, limit int) ([]File, error) {
-	r := reader{stdin: stdin, limit: limit, seen: map[string]int{}}
-	for _, path := range paths {
-		if err := r.path(path); err != nil {
+	sources, err := Find(paths, stdin)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]File, len(sources))
+	for i, s := range sources {
+		files[i] = File{Name: s.Name, Listed: s.Listed}
+		if files[i].Data, err = s.read(limit); err != nil {
 			return nil, err
 		}
 	}
-	return r.files, nil
+	return files, nil
 }
 
-type reader struct {
-	stdin io.Reader
-	limit int
-	files []File
-	seen  map[string]int // indices of files, by where they really are
+// Find finds files, folders (recursively: *.yaml, *.yml and *.json, in lexical
+// order) and standard input ("-"). Hidden files and folders are left out when a
+// folder is read; so is the ..data folder of a mounted ConfigMap, whose files
+// appear beside it as links.
+//
+// A file that is reached in several ways (by its name and through its folder,
+// by several spellings, by links) is found once, at the first of them. It counts
+// as named if any of them names it.
+//
+// A link that leads nowhere is an error in a folder too: to go on without it
+// would leave out a rule or a manifest that somebody believes to be there. So is
+// a file that cannot be opened.
+func Find(paths []string, stdin io.Reader) ([]*Source, error) {
+	f := finder{stdin: stdin, seen: map[string]*Source{}}
+	for _, path := range paths {
+		if err := f.path(path); err != nil {
+			return nil, err
+		}
+	}
+	return f.sources, nil
 }
 
-func (r *reader) path(path string) error {
+type finder struct {
+	stdin   io.Reader
+	sources []*Source
+	seen    map[string]*Source // by where they really are
+}
+
+func (f *finder) path(path string) error {
 	if path == "-" {
-		return r.standardInput()
+		f.standardInput()
+		return nil
 	}
 	info, err := stat(path)
 	if err != nil {
 		return err
 	}
 	if !info.IsDir() {
-		return r.file(File{Name: path})
+		return f.file(path, info, false)
 	}
 	// The folder itself may be a link: WalkDir does not follow it, a trailing
 	// slash makes it.
@@ -81,41 +97,46 @@ func (r *reader) path(path string) error {
 		case entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file)):
 			return nil
 		}
-		if info, err := stat(file); err != nil || info.IsDir() {
+		info, err := stat(file)
+		if err != nil || info.IsDir() {
 			return err // links to folders are not followed: they may lead in circles
 		}
-		return r.file(File{Name: filepath.Clean(file), Listed: true})
+		return f.file(filepath.Clean(file), info, true)
 	})
 }
 
-func (r *reader) standardInput() error {
-	if _, again := r.seen[Stdin]; again {
-		return nil
+func (f *finder) standardInput() {
+	if f.seen[Stdin] == nil {
+		f.add(Stdin, &Source{Name: Stdin, spool: &spool{from: io.NopCloser(f.stdin)}})
 	}
-	r.seen[Stdin] = len(r.files)
-	data, err := readLimited(r.stdin, r.limit)
-	if err != nil {
-		return fmt.Errorf("read standard input: %w", err)
-	}
-	r.files = append(r.files, File{Name: Stdin, Data: data})
-	return nil
 }
 
-// file reads a file if it has not been read yet.
-func (r *reader) file(f File) error {
-	real, err := realPath(f.Name)
+func (f *finder) add(real string, s *Source) {
+	f.seen[real] = s
+	f.sources = append(f.sources, s)
+}
+
+// file adds a file if it has not been found yet.
+func (f *finder) file(name string, info fs.FileInfo, listed bool) error {
+	real, err := realPath(name)
 	if err != nil {
 		return err
 	}
-	if i, again := r.seen[real]; again {
-		r.files[i].Listed = r.files[i].Listed && f.Listed
+	if known := f.seen[real]; known != nil {
+		known.Listed = known.Listed && listed
 		return nil
 	}
-	if f.Data, err = readFile(f.Name, r.limit); err != nil {
+	opened, err := os.Open(name)
+	if err != nil {
 		return err
 	}
-	r.seen[real] = len(r.files)
-	r.files = append(r.files, f)
+	s := &Source{Name: name, Listed: listed}
+	if !info.Mode().IsRegular() {
+		s.spool = &spool{from: opened} // a pipe can be opened only once
+	} else if err := opened.Close(); err != nil {
+		return err
+	}
+	f.add(real, s)
 	return nil
 }
 
@@ -141,16 +162,3 @@ func stat(path string) (fs.FileInfo, error) {
 }
 
 func hidden(name string) bool { return strings.HasPrefix(name, ".") }
-
-func readFile(path string, limit int) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readLimited(f, limit)
-}
-
-func readLimited(r io.Reader, limit int) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(r, int64(limit)+1))
-}

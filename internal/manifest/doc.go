@@ -10,7 +10,9 @@
 // is parsed. Then the edit is repeated more coarsely, replacing ever larger blocks, at last the document through the encoder of yaml.v3. If even that does
 // not give the wanted value, the object stays as it was and Bytes returns an error. Wrong output is never returned.
 //
-// Files: manifest.go (files, objects), refuse.go (what is no manifest), object.go (what is an object), write.go (trying and verifying), editor.go, mapping.go, list.go and flow.go (edits), render.go and
+// A Reader reads a stream document by document. Each is a File of its own, and done with when the next one is read; a large list comes item by item.
+//
+// Files: manifest.go (files, objects), reader.go and splitlist.go (streams), refuse.go (what is no manifest), object.go (what is an object), write.go (trying and verifying), editor.go, mapping.go, list.go and flow.go (edits), render.go and
 // scalar.go (new text), rebuild.go (the last resort), value.go (comparing values).
 //
 // A File and its objects are not safe for concurrent use while Update is called; different files are independent.

@@ -35,7 +35,7 @@ func newEditor(doc *yamldoc.Document, data []byte, changes []change) *editor {
 	for _, c := range changes {
 		e.limits[c.object.node] = c.depth
 	}
-	e.r = newRenderer(doc, data[e.start:e.end])
+	e.r = newRenderer(doc, data)
 	return e
 }
 
@@ -240,17 +240,12 @@ func (e *editor) overwriteBlock(x yamldoc.Extent, text string, s slot) bool {
 
 // lineStart returns the start of the line that holds at.
 func (e *editor) lineStart(at int) int {
-	i := bytes.LastIndexAny(e.data[:at], "\r\n")
-	return max(i+1, e.start)
+	return max(e.doc.LineStart(at), e.start)
 }
 
 // lineEnd returns the end of the line that holds at, before its line break.
 func (e *editor) lineEnd(at int) int {
-	i := bytes.IndexAny(e.data[at:e.end], "\r\n")
-	if i < 0 {
-		return e.end
-	}
-	return at + i
+	return min(e.doc.LineEnd(at), e.end)
 }
 
 // nextLine returns the start of the line after the one that holds at.
@@ -264,7 +259,7 @@ func (e *editor) nextLine(at int) int {
 
 // lineIndent returns the white space that the line of at starts with.
 func (e *editor) lineIndent(at int) string {
-	line := e.data[e.lineStart(at):at]
+	line := e.data[e.doc.LineStart(at):at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 

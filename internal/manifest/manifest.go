@@ -3,6 +3,7 @@ package manifest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,14 +18,17 @@ type File struct {
 	name      string
 	data      []byte // less a byte-order mark
 	bom       bool
+	before    int // lines of the manifest before data
 	documents []*document
 	objects   []*Object
+	warnings  []*yamldoc.Error
 }
 
 // document is one document of a file.
 type document struct {
 	source  *yamldoc.Document
-	value   any // of the whole document, nulls dropped
+	value   any    // of the whole document, nulls dropped
+	item    string // the path of the item of a list that the document is; "" for all others
 	objects []*Object
 }
 
@@ -42,37 +46,72 @@ type Object struct {
 
 // Parse reads a manifest: YAML or JSON, any number of documents, empty ones skipped. Every document must be an object, or a list kind whose items are objects or
 // lists again. What is in a file named .json must be JSON. The error is a *yamldoc.Error. data must not be modified afterwards.
+//
+// For manifests that may be large there is Reader, which reads them document by document.
 func Parse(name string, data []byte) (*File, error) {
 	text := bytes.TrimPrefix(data, utf8BOM)
 	docs, err := yamldoc.Parse(name, data, yamldoc.ManifestLimits)
 	if err != nil {
-		return nil, explain(err, text)
+		return nil, explain(err, text, 0)
 	}
 	f := &File{name: name, data: text, bom: len(text) < len(data)}
 	for _, source := range docs {
-		if err := mustBeJSON(name, text, source); err != nil {
-			return nil, explain(err, text)
-		}
-		value, err := source.InexactValue()
-		if err != nil {
+		if err := f.add(source); err != nil {
 			return nil, err
 		}
-		d := &document{source: source, value: dropNulls(value)}
-		if d.value == nil {
-			continue // "null" is an empty document to kubectl too
-		}
-		c := collector{doc: d}
-		if err := c.collect(source.Root, d.value, "", nil); err != nil {
-			return nil, err
-		}
-		f.documents = append(f.documents, d)
-		f.objects = append(f.objects, d.objects...)
 	}
 	return f, nil
 }
 
+// add adds a document.
+func (f *File) add(source *yamldoc.Document) error {
+	if err := mustBeJSON(f.name, f.data, source); err != nil {
+		return explain(err, f.data, f.before)
+	}
+	d, err := f.document(source)
+	if err != nil || d.value == nil { // "null" is an empty document to kubectl too
+		return err
+	}
+	c := collector{file: f, doc: d}
+	return c.document(source.Root, d.value, "", nil)
+}
+
+// addItem adds an item of a list: in YAML it is the only element of a sequence, in JSON it stands for itself.
+func (f *File) addItem(source *yamldoc.Document, path string, implied map[string]any) error {
+	d, err := f.document(source)
+	if err != nil {
+		return err
+	}
+	d.item = path
+	c := collector{file: f, doc: d}
+	if items, ok := d.value.([]any); ok {
+		return c.document(source.Root.Content[0], items[0], path, implied)
+	}
+	return c.document(source.Root, d.value, path, implied)
+}
+
+func (f *File) document(source *yamldoc.Document) (*document, error) {
+	value, err := source.InexactValue()
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range source.MisreadKeys() {
+		if name, err := yamldoc.KeyString(k); err == nil {
+			f.warn(source.Pos(k), "YAML 1.1 reads the key %s as %s, and so does kubectl: quote it if it is meant as a string", k.Value, name)
+		}
+	}
+	return &document{source: source, value: dropNulls(value)}, nil
+}
+
+func (f *File) warn(pos yamldoc.Position, format string, args ...any) {
+	f.warnings = append(f.warnings, &yamldoc.Error{Pos: pos, Msg: fmt.Sprintf(format, args...)})
+}
+
 // Objects returns the objects in the order of the file. The slice belongs to the File.
 func (f *File) Objects() []*Object { return f.objects }
+
+// Changed reports whether Update has recorded content that differs from the text.
+func (f *File) Changed() bool { return slices.ContainsFunc(f.objects, (*Object).Changed) }
 
 // Name returns the name given to Parse.
 func (f *File) Name() string { return f.name }
@@ -122,7 +161,12 @@ func (o *Object) describe() string {
 
 // Bytes returns the text of the file with the recorded changes. Documents without changes are byte for byte as they were. If a change cannot
 // be brought into the text, its object is left as it was and the error, a join of *yamldoc.Error, says which; the bytes are valid in that case too.
+//
+// The bytes must not be modified.
 func (f *File) Bytes() ([]byte, error) {
+	if !f.bom && !f.Changed() {
+		return f.data, nil
+	}
 	results := make([]result, len(f.documents))
 	forEach(len(f.documents), func(i int) {
 		results[i] = f.documents[i].write(f.data)
@@ -146,3 +190,6 @@ func (f *File) Bytes() ([]byte, error) {
 	out.Write(f.data[at:])
 	return out.Bytes(), joinErrors(errs)
 }
+
+// Warnings are about what can be read but is hardly meant so, in the order of the file.
+func (f *File) Warnings() []*yamldoc.Error { return f.warnings }

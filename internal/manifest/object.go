@@ -12,14 +12,24 @@ import (
 )
 
 // collector finds the objects of a document.
-type collector struct{ doc *document }
+type collector struct {
+	file *File
+	doc  *document
+}
+
+// document collects the objects of the whole document, and adds it to the file.
+func (c collector) document(n *yaml.Node, value any, path string, implied map[string]any) error {
+	if err := c.collect(n, value, path, implied); err != nil {
+		return err
+	}
+	c.file.documents = append(c.file.documents, c.doc)
+	c.file.objects = append(c.file.objects, c.doc.objects...)
+	return nil
+}
 
 func (c collector) fail(n *yaml.Node, path, format string, args ...any) error {
 	msg := fmt.Sprintf(format, args...)
-	if path != "" {
-		msg = path + ": " + msg
-	}
-	return &yamldoc.Error{Pos: c.doc.source.Pos(n), Msg: msg}
+	return &yamldoc.Error{Pos: c.doc.source.Pos(n), Msg: prefix(path) + msg}
 }
 
 // collect adds the object at n, or the objects of the list at n. implied holds apiVersion and kind for items of a typed list.
@@ -80,6 +90,9 @@ func (c collector) items(n *yaml.Node, list map[string]any, items []any, path st
 	if kind := strings.TrimSuffix(list["kind"].(string), "List"); kind != "" {
 		implied = map[string]any{"apiVersion": list["apiVersion"], "kind": kind}
 	}
+	if len(items) == 0 {
+		c.file.warn(c.doc.source.Pos(n), "%sthe list is empty: it has no items", prefix(path))
+	}
 	_, nodes := yamldoc.Field(n, "items")
 	for i, item := range items {
 		if err := c.collect(nodes.Content[i], item, fmt.Sprintf("%s[%d]", join(path, "items"), i), implied); err != nil {
@@ -126,6 +139,13 @@ func (c collector) metadata(n *yaml.Node, m map[string]any, path string) error {
 		}
 	}
 	return nil
+}
+
+func prefix(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path + ": "
 }
 
 func join(path, field string) string {

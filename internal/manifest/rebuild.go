@@ -18,7 +18,7 @@ func (w *writer) rebuild(o *Object) ([]byte, bool) {
 	want := w.wanted(append(slices.Clip(w.accepted), change{o, rebuilt}))
 	start, end := w.doc.source.Span()
 	piece := w.data[start:end]
-	r := newRenderer(w.doc.source, piece)
+	r := newRenderer(w.doc.source, w.data)
 	if r.json {
 		text := []byte(r.flow(want, nil, ""))
 		return text, holds(text, want)

@@ -51,14 +51,15 @@ func after(pos yamldoc.Position, text []byte) yamldoc.Position {
 	return pos
 }
 
-// explain adds what is behind an error of the parser where the text shows it: Helm charts hold templates, not manifests.
-func explain(err error, text []byte) error {
+// explain adds what is behind an error of the parser where the text shows it: Helm charts hold templates, not manifests. linesBefore stand before the text in its file.
+func explain(err error, text []byte, linesBefore int) error {
 	var e *yamldoc.Error
-	if !errors.As(err, &e) || e.Pos.Line < 1 {
+	if !errors.As(err, &e) || e.Pos.Line <= linesBefore {
 		return err
 	}
-	lines := bytes.SplitN(text, []byte("\n"), e.Pos.Line+1)
-	if len(lines) < e.Pos.Line || !bytes.Contains(lines[e.Pos.Line-1], []byte("{{")) {
+	line := e.Pos.Line - linesBefore
+	lines := bytes.SplitN(text, []byte("\n"), line+1)
+	if len(lines) < line || !bytes.Contains(lines[line-1], []byte("{{")) {
 		return err
 	}
 	return &yamldoc.Error{Pos: e.Pos, Msg: e.Msg + " ({{ looks like a template, which has to be rendered first)", Err: e.Err}

@@ -28,7 +28,10 @@ type renderer struct {
 	literals map[float64]string
 }
 
-func newRenderer(doc *yamldoc.Document, text []byte) renderer {
+// newRenderer returns a renderer for a document of a file.
+func newRenderer(doc *yamldoc.Document, data []byte) renderer {
+	start, end := doc.Span()
+	text := data[start:end]
 	r := renderer{json: doc.IsJSON(), eol: "\n", unit: -1, dashes: -1, colon: ": ", comma: ", "}
 	if i := bytes.IndexAny(text, "\r\n"); i >= 0 && text[i] == '\r' {
 		r.eol = "\r"
@@ -36,13 +39,16 @@ func newRenderer(doc *yamldoc.Document, text []byte) renderer {
 			r.eol = "\r\n"
 		}
 	}
+	if doc.Root.Kind == yaml.SequenceNode {
+		r.dashes = doc.Root.Column - 1 // an item of a list, on its own
+	}
 	r.learn(doc.Root)
 	if r.unit < 0 {
 		r.unit = 2
 	}
 	r.dashes = max(r.dashes, 0)
 	if r.json {
-		r.learnJSON(doc, text)
+		r.learnJSON(doc, text, indentOf(data[doc.LineStart(start):start]))
 	}
 	return r
 }
@@ -85,10 +91,14 @@ func (r *renderer) note(f float64, literal string) {
 	r.literals[f] = literal
 }
 
-func (r *renderer) learnJSON(doc *yamldoc.Document, text []byte) {
+// learnJSON takes the indentation from the second line of the text, less that of its first, and the spaces around colons.
+func (r *renderer) learnJSON(doc *yamldoc.Document, text []byte, first string) {
 	if i := bytes.IndexByte(text, '\n'); i >= 0 {
-		line := text[i+1:]
-		r.tab = string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+		second := indentOf(text[i+1:])
+		r.tab = strings.TrimPrefix(second, first)
+		if r.tab == "" {
+			r.tab = second
+		}
 	}
 	if i := bytes.IndexByte(text, ':'); i >= 0 && len(doc.Root.Content) > 0 {
 		k, ok := doc.Extent(doc.Root.Content[0])
@@ -98,6 +108,9 @@ func (r *renderer) learnJSON(doc *yamldoc.Document, text []byte) {
 		}
 	}
 }
+
+// indentOf returns the white space that a line starts with.
+func indentOf(line []byte) string { return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))]) }
 
 func spaces(n int) string { return strings.Repeat(" ", n) }
 

@@ -16,6 +16,10 @@ func joinErrors(errs []error) error { return errors.Join(errs...) }
 
 // forEach calls f for 0…n-1 on all processors.
 func forEach(n int, f func(i int)) {
+	if n == 1 {
+		f(0)
+		return
+	}
 	var next atomic.Int64
 	var wg sync.WaitGroup
 	for range min(n, runtime.GOMAXPROCS(0)) {
@@ -152,7 +156,10 @@ func (w *writer) wanted(changes []change) any {
 	for _, c := range changes {
 		byPath[c.object.path] = c.object.want
 	}
-	return assemble(w.doc.value, "", byPath)
+	if item, ok := w.doc.value.([]any); ok {
+		return []any{assemble(item[0], w.doc.item, byPath)}
+	}
+	return assemble(w.doc.value, w.doc.item, byPath)
 }
 
 func assemble(v any, path string, byPath map[string]map[string]any) any {

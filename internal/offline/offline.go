@@ -1,6 +1,3 @@
-// Package offline runs rules on manifests, without a cluster: the work behind
-// `rectifier fix`. It evaluates with the same rules.Evaluate as the engine;
-// what differs is only where objects come from and where results go.
 package offline
 
 import (
@@ -30,6 +27,8 @@ type Fixer struct {
 	Types openapi.Types
 	// Now is the time that rules read.
 	Now time.Time
+	// Trace asks for how each rule came to its verdict, see rules.Input.
+	Trace bool
 }
 
 // Finding is what one rule made of one object.
@@ -44,15 +43,16 @@ type Report struct {
 	Objects  int // all objects of the file
 	Matched  int // those that a rule's resource and match block fit
 	Changed  int
+	Failures int       // how often a rule failed
 	Findings []Finding // changes and failures, in the order of objects and rules
 }
 
-// Add adds the counts and findings of another report.
-func (r *Report) Add(other Report) {
+// Count adds the counts of another report, not its findings.
+func (r *Report) Count(other Report) {
 	r.Objects += other.Objects
 	r.Matched += other.Matched
 	r.Changed += other.Changed
-	r.Findings = append(r.Findings, other.Findings...)
+	r.Failures += other.Failures
 }
 
 // Fix evaluates all objects of a file and records in it what the rules change.
@@ -72,10 +72,12 @@ func (f *Fixer) Fix(file *manifest.File) (Report, error) {
 		if matched(result) {
 			report.Matched++
 		}
-		name := describe(value)
 		for _, v := range result.Verdicts {
 			if v.Outcome == rules.Patch || v.Err != nil {
-				report.Findings = append(report.Findings, Finding{object.Position(), name, v})
+				report.Findings = append(report.Findings, Finding{object.Position(), describe(value), v})
+			}
+			if v.Err != nil {
+				report.Failures++
 			}
 		}
 		if len(result.Requests) == 0 {
@@ -86,7 +88,7 @@ func (f *Fixer) Fix(file *manifest.File) (Report, error) {
 			result.Object = patch.ApplyMerge(result.Object, map[string]any{"metadata": map[string]any{"namespace": nil}})
 		}
 		if err := object.Update(result.Object); err != nil {
-			return report, fmt.Errorf("change %s at %s: %w", name, object.Position(), err)
+			return report, fmt.Errorf("change %s at %s: %w", describe(value), object.Position(), err)
 		}
 	}
 	return report, nil
@@ -123,7 +125,7 @@ func (f *Fixer) resource(object map[string]any) (gvr.Info, bool) {
 func (f *Fixer) evaluate(info gvr.Info, object map[string]any) rules.Result {
 	in := rules.Input{
 		Resource: info.Resource, Object: object, ReplicasPath: info.ReplicasPath,
-		Lookups: f.World, Now: f.Now, Explain: true,
+		Lookups: f.World, Now: f.Now, Explain: true, Trace: f.Trace,
 	}
 	if info.Namespaced {
 		in.NamespaceObject = f.World.Namespace(namespaceOf(object))

@@ -22,6 +22,7 @@ type World struct {
 	byResource map[schema.GroupVersionResource][]map[string]any
 	indexes    map[indexKey]map[string][]map[string]any
 	namespaces map[string]map[string]any
+	of         *interest // nil: in everything
 }
 
 type indexKey struct {
@@ -55,6 +56,9 @@ func (w *World) AddObject(object map[string]any) {
 		w.namespaces[nameOf(object)] = object
 	}
 	for _, info := range w.catalog.Info(gvk) {
+		if w.of != nil && !w.of.resources[info.Resource] {
+			continue
+		}
 		seen := object
 		if info.Namespaced && namespaceOf(object) == "" {
 			seen = in(object, w.namespace)

@@ -14,6 +14,7 @@ func (d *Document) check(limits Limits) error {
 	if err != nil {
 		return err
 	}
+	d.misread = c.misread
 	if c.lastAlias != nil && all.size > 1000 && float64(all.size-c.nodes) > allowedAliasShare(all.size)*float64(all.size) {
 		return d.errorAt(c.lastAlias, "document contains excessive aliasing")
 	}
@@ -48,6 +49,7 @@ type checker struct {
 	nodes     int
 	lastAlias *yaml.Node
 	anchors   map[*yaml.Node]extent // of anchored nodes; height -1 while one is being walked
+	misread   []*yaml.Node
 }
 
 func (c *checker) walk(n *yaml.Node, depth int) (extent, error) {
@@ -131,6 +133,9 @@ func (c *checker) keys(n *yaml.Node) error {
 		name, err := keyName(k)
 		if err != nil {
 			return c.doc.errorAt(k, "%v", err)
+		}
+		if k.Kind == yaml.ScalarNode && name != k.Value && k.Style&(quotedStyles|yaml.TaggedStyle) == 0 {
+			c.misread = append(c.misread, k)
 		}
 		if isMerge(k) {
 			if err := c.mergeValue(k, n.Content[i+1]); err != nil {

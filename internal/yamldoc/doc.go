@@ -6,6 +6,9 @@
 //
 //	text ──split──▶ pieces ──yaml.v3 / JSON──▶ nodes ──check──▶ Document ──▶ Value (Go values), Pos / PosIn (positions)
 //
+// A Scanner cuts a stream in the same places, so that a long file can be parsed document by document (Chunk.Parse); scan.go hands out the chunks, cut.go,
+// jsonscan.go and listcut.go find their ends. Tests hold the two against each other.
+//
 // Values are what sigs.k8s.io/yaml followed by the JSON decoding of k8s.io/apimachinery gives: YAML 1.1 words are
 // booleans (yes, no, on, off, y, n; as keys too), 0644 is octal, whole numbers are int64, others float64, timestamps are
 // strings, .inf and .nan are errors. Tests hold the two against each other. The differences are deliberate:
@@ -18,6 +21,6 @@
 //
 // Parse refuses documents whose aliases expand without measure, so callers may follow aliases freely.
 //
-// Everything here is safe to call from several goroutines as long as nobody modifies the nodes. Documents keep a reference to
+// Everything here but a Scanner is safe to call from several goroutines as long as nobody modifies the nodes. Documents keep a reference to
 // the bytes that were given to Parse: they must not be modified afterwards.
 package yamldoc

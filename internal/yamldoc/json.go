@@ -19,7 +19,16 @@ func parseJSON(src *source, p piece, limits Limits) (docs []*Document, notJSON *
 	}
 	for {
 		j.space()
-		if j.at >= j.end || j.at > p.start && isMarker(src.data[j.at:j.end], "...") {
+		if j.at >= j.end {
+			return docs, nil, nil
+		}
+		if j.lineStart() && isMarker(src.data[j.at:j.end], "...") {
+			if j.at += 3; contentStart(src.data[j.at:j.end]) < j.end-j.at {
+				return nil, j.fail("unexpected text after ..."), nil
+			}
+			return docs, nil, nil
+		}
+		if len(docs) > 0 && src.data[j.at] == '#' && !isJSONFile(src.file) && contentStart(src.data[j.at:j.end]) == j.end-j.at {
 			return docs, nil, nil
 		}
 		if c := src.data[j.at]; c != '{' && c != '[' {
@@ -45,6 +54,8 @@ type jsonParser struct {
 	src      *source
 	at, end  int
 	line     int // of at, 1-based
+	counted  int // up to where columns counts the characters of the line
+	columns  int
 	maxDepth int
 	tooDeep  *Error
 }
@@ -69,6 +80,8 @@ func (j *jsonParser) peek() byte {
 	return 0
 }
 
+func (j *jsonParser) lineStart() bool { return j.at > 0 && isBreak(j.src.data[j.at-1]) }
+
 func (j *jsonParser) space() {
 	for j.at < j.end {
 		switch j.src.data[j.at] {
@@ -86,7 +99,20 @@ func (j *jsonParser) node(kind yaml.Kind, tag string, style yaml.Style) *yaml.No
 		j.line++
 	}
 	start := j.src.yamlLines[j.line-1]
-	return &yaml.Node{Kind: kind, Tag: tag, Style: style, Line: j.line, Column: utf8.RuneCount(j.src.data[start:j.at]) + 1}
+	return &yaml.Node{Kind: kind, Tag: tag, Style: style, Line: j.line, Column: j.column(start) + 1}
+}
+
+// column counts the characters between the start of the line and the current place. Lines may be long: it goes on from where it was last.
+func (j *jsonParser) column(lineStart int) int {
+	if j.src.runes == nil {
+		return j.at - lineStart
+	}
+	if j.counted < lineStart || j.counted > j.at {
+		j.counted, j.columns = lineStart, 0
+	}
+	j.columns += countRunes(j.src.data[j.counted:j.at])
+	j.counted = j.at
+	return j.columns
 }
 
 func (j *jsonParser) value(depth int) (*yaml.Node, *Error) {

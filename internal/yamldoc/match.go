@@ -31,7 +31,7 @@ type matcher struct {
 // match finds a scalar in the text.
 func (d *Document) match(n *yaml.Node) (matcher, bool) {
 	m := matcher{data: d.src.data[:d.end], value: n.Value, ok: true, json: d.json}
-	at, ok := d.src.offset(n.Line, n.Column, d.start)
+	at, ok := d.offset(n)
 	if !ok || at > d.end {
 		return m, false
 	}

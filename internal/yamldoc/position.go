@@ -10,10 +10,18 @@ import (
 // Pos returns where a node of this document starts, its tag or anchor included. The position of a node that came from elsewhere is
 // its own line and column.
 func (d *Document) Pos(n *yaml.Node) Position {
-	if at, ok := d.src.offset(n.Line, n.Column, d.start); ok {
+	if at, ok := d.offset(n); ok {
 		return d.src.position(at)
 	}
 	return Position{d.File, max(n.Line, 1), max(n.Column, 1)}
+}
+
+// offset returns where a node starts in the text. Columns of JSON count from the start of the line, even if other values stand on it.
+func (d *Document) offset(n *yaml.Node) (int, bool) {
+	if d.json {
+		return d.src.offset(n.Line, n.Column, 0)
+	}
+	return d.src.offset(n.Line, n.Column, d.start)
 }
 
 // PosIn returns where in the file the byte at offset of a scalar's value stands, whatever the scalar's style: escapes, folded lines,
@@ -50,6 +58,22 @@ func (d *Document) Line(n int) string {
 	return string(bytes.TrimRight(d.src.data[d.src.lines[n-1]:end], "\r\n"))
 }
 
+// LineStart returns the start of the line that holds the byte at offset of the text.
+func (d *Document) LineStart(offset int) int { return d.src.lines[lineIndex(d.src.lines, offset)] }
+
+// LineEnd returns the end of the line that holds the byte at offset of the text, before its line break.
+func (d *Document) LineEnd(offset int) int {
+	i := lineIndex(d.src.lines, offset) + 1
+	if i == len(d.src.lines) {
+		return len(d.src.data)
+	}
+	end := d.src.lines[i] - 1
+	if end > 0 && d.src.data[end] == '\n' && d.src.data[end-1] == '\r' {
+		end--
+	}
+	return max(end, d.src.lines[i-1])
+}
+
 // Extent is the byte range of a node in the text of the file (less a leading byte-order mark).
 type Extent struct {
 	// Outer is the start with tag and anchor, Start that of the content. They are equal for most nodes.
@@ -61,7 +85,7 @@ type Extent struct {
 
 // Extent returns the byte range of a node of this document; ok is false where it cannot be told for certain, as for some exotic notations.
 func (d *Document) Extent(n *yaml.Node) (e Extent, ok bool) {
-	at, ok := d.src.offset(n.Line, n.Column, d.start)
+	at, ok := d.offset(n)
 	if !ok || at > d.end {
 		return Extent{}, false
 	}

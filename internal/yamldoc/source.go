@@ -2,6 +2,7 @@ package yamldoc
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,27 +17,86 @@ import (
 
 var utf8BOM = []byte("\xef\xbb\xbf")
 
-// source is the text of a file with its line starts. It is shared by all documents of the file and read-only.
+// source is the text of a file, or of a chunk of one, with its line starts. It is shared by all documents in it and read-only.
 type source struct {
 	file string
 	data []byte
+	at   place // of the text in the file
 	// yamlLines are the offsets at which the YAML parser starts a line; lines those at which editors do. They differ only where NEL, LS or PS
 	// occur, which are line breaks in YAML 1.1.
 	yamlLines, lines []int
+	// runes counts the characters before each block of runeBlock bytes; nil if all are ASCII. It keeps columns cheap in files of one long line.
+	runes []int
 }
 
-func newSource(file string, data []byte) *source {
-	s := &source{file: file, data: data}
+// place says what stands before a text in its file: full lines, and characters on the line that it starts in.
+type place struct{ lines, column int }
+
+const runeBlock = 1 << 10
+
+func newSource(file string, data []byte, at place) *source {
+	s := &source{file: file, data: data, at: at}
 	s.lines = lineStarts(data, false)
 	s.yamlLines = s.lines
-	if bytes.Contains(data, []byte("\u0085")) || bytes.Contains(data, []byte("\u2028")) || bytes.Contains(data, []byte("\u2029")) {
-		s.yamlLines = lineStarts(data, true)
+	if !isASCII(data) {
+		if bytes.Contains(data, []byte("\u0085")) || bytes.Contains(data, []byte("\u2028")) || bytes.Contains(data, []byte("\u2029")) {
+			s.yamlLines = lineStarts(data, true)
+		}
+		s.runes = make([]int, 1, 1+len(data)/runeBlock)
+		for i := runeBlock; i <= len(data); i += runeBlock {
+			s.runes = append(s.runes, s.runes[len(s.runes)-1]+countRunes(data[i-runeBlock:i]))
+		}
 	}
 	return s
 }
 
+func isASCII(data []byte) bool {
+	for len(data) >= 8 {
+		if binary.NativeEndian.Uint64(data)&0x8080808080808080 != 0 {
+			return false
+		}
+		data = data[8:]
+	}
+	for _, c := range data {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// countRunes counts the bytes that start a character: unlike utf8.RuneCount it gives the same for a text as for its parts.
+func countRunes(data []byte) int {
+	n := 0
+	for _, c := range data {
+		if utf8.RuneStart(c) {
+			n++
+		}
+	}
+	return n
+}
+
+// runesBefore returns the number of characters before an offset.
+func (s *source) runesBefore(offset int) int {
+	if s.runes == nil {
+		return offset
+	}
+	block := offset / runeBlock
+	return s.runes[block] + countRunes(s.data[block*runeBlock:offset])
+}
+
 func lineStarts(data []byte, unicodeBreaks bool) []int {
 	starts := make([]int, 1, 1+bytes.Count(data, []byte("\n")))
+	if !unicodeBreaks && bytes.IndexByte(data, '\r') < 0 {
+		for at := 0; ; {
+			i := bytes.IndexByte(data[at:], '\n')
+			if i < 0 {
+				return starts
+			}
+			at += i + 1
+			starts = append(starts, at)
+		}
+	}
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case c == '\n', c == '\r' && (i+1 == len(data) || data[i+1] != '\n'):
@@ -62,7 +122,11 @@ func (s *source) yamlLine(offset int) int { return lineIndex(s.yamlLines, offset
 func (s *source) position(offset int) Position {
 	offset = max(0, min(offset, len(s.data)))
 	i := lineIndex(s.lines, offset)
-	return Position{s.file, i + 1, utf8.RuneCount(s.data[s.lines[i]:offset]) + 1}
+	column := s.runesBefore(offset) - s.runesBefore(s.lines[i]) + 1
+	if i == 0 {
+		column += s.at.column
+	}
+	return Position{s.file, s.at.lines + i + 1, column}
 }
 
 // offset returns the byte offset of a line and column as the YAML parser counts, or false when there is no such place.
@@ -72,6 +136,20 @@ func (s *source) offset(line, column, pieceStart int) (int, bool) {
 		return 0, false
 	}
 	at := max(s.yamlLines[line-1], pieceStart)
+	if s.runes == nil {
+		at += column - 1
+		return at, at <= len(s.data)
+	}
+	if column > runeBlock {
+		wanted := s.runesBefore(at) + column - 1
+		block := sort.SearchInts(s.runes, wanted+1) - 1
+		if start := block * runeBlock; start > at {
+			for start < len(s.data) && !utf8.RuneStart(s.data[start]) {
+				start++ // the block starts within a character, which was counted with the block before
+			}
+			at, column = start, wanted-s.runes[block]+1
+		}
+	}
 	for ; column > 1; column-- {
 		if at >= len(s.data) {
 			return 0, false

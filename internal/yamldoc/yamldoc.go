@@ -3,10 +3,8 @@ package yamldoc
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
@@ -68,11 +66,16 @@ type Document struct {
 	src        *source
 	start, end int // byte range of the piece of the file that the document was parsed from
 	json       bool
+	misread    []*yaml.Node
 }
 
 // Span returns the byte range of the document in the text given to Parse, less a leading byte-order mark. Document markers and the
 // comments around the content are part of it; for JSON documents it is the value alone.
 func (d *Document) Span() (start, end int) { return d.start, d.end }
+
+// MisreadKeys returns the keys, written without quotes, that YAML 1.1 takes for something else than the string that stands there: y, on, 012. Their
+// KeyString tells what becomes of them.
+func (d *Document) MisreadKeys() []*yaml.Node { return d.misread }
 
 // IsJSON reports whether the document is JSON: what is written into it must be JSON too.
 func (d *Document) IsJSON() bool { return d.json }
@@ -83,7 +86,7 @@ func Parse(file string, data []byte, limits Limits) ([]*Document, error) {
 	if limits.MaxBytes > 0 && len(data) > limits.MaxBytes {
 		return nil, &Error{Pos: Position{file, 1, 1}, Msg: fmt.Sprintf("file has %d bytes, at most %d are allowed", len(data), limits.MaxBytes)}
 	}
-	src := newSource(file, bytes.TrimPrefix(data, utf8BOM))
+	src := newSource(file, bytes.TrimPrefix(data, utf8BOM), place{})
 	if err := src.checkText(); err != nil {
 		return nil, err
 	}
@@ -91,7 +94,7 @@ func Parse(file string, data []byte, limits Limits) ([]*Document, error) {
 	docs := make([][]*Document, len(pieces))
 	errs := make([]error, len(pieces))
 	forEach(len(pieces), func(i int) bool {
-		docs[i], errs[i] = parsePiece(src, pieces[i], limits)
+		docs[i], errs[i] = parsePiece(src, pieces[i], limits, false)
 		return errs[i] == nil
 	})
 	var all []*Document
@@ -129,7 +132,8 @@ func forEach(n int, f func(i int) bool) {
 	wg.Wait()
 }
 
-func parsePiece(src *source, p piece, limits Limits) ([]*Document, error) {
+// parsePiece parses a piece. With onlyJSON it must not be anything else.
+func parsePiece(src *source, p piece, limits Limits, onlyJSON bool) ([]*Document, error) {
 	text := src.data[p.start:p.end]
 	body := contentStart(text)
 	if body == len(text) {
@@ -142,6 +146,12 @@ func parsePiece(src *source, p piece, limits Limits) ([]*Document, error) {
 			return docs, err
 		}
 		notJSON = notation
+	} else if onlyJSON {
+		r, _ := utf8.DecodeRune(text[body:])
+		notJSON = src.textError(p.start+body, "invalid JSON: unexpected %q after the JSON value", r)
+	}
+	if onlyJSON {
+		return nil, notJSON
 	}
 	doc, err := parseYAML(src, p)
 	if err != nil {
@@ -161,7 +171,7 @@ func parsePiece(src *source, p piece, limits Limits) ([]*Document, error) {
 
 // looksLikeJSON decides whose error message is the helpful one for text that is neither JSON nor YAML.
 func looksLikeJSON(file string, text []byte) bool {
-	if strings.EqualFold(filepath.Ext(file), ".json") {
+	if isJSONFile(file) {
 		return true
 	}
 	rest := bytes.TrimLeft(text[1:], " \t\r\n")
