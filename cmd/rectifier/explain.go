@@ -1,7 +1,139 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
 
-func newExplain(streams) *cobra.Command {
-	return &cobra.Command{Use: "explain", Short: "Tell what each rule makes of one object, and why", Hidden: true}
+	"github.com/spf13/cobra"
+
+	"github.com/rectifier-dev/rectifier/rules"
+)
+
+type explainFlags struct {
+	rules     ruleFlags
+	cluster   clusterFlags
+	output    outputFlag
+	files     []string
+	crds      []string
+	objects   []string
+	now       string
+	namespace string
+	timeout   time.Duration
+}
+
+func newExplain(s streams) *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use:   "explain {RESOURCE/NAME… | RESOURCE NAME… | -f PATH [KIND/NAME…]}",
+		Short: "Tell what each rule makes of one object, and why",
+		Long: `Explain evaluates the rules for an object and tells, rule by rule, whether the
+rule matches, what its lookups, its variables and the parts of its condition give,
+and what it would write; or why it leaves the object alone.
+
+The object is read from the cluster, and named as for kubectl get: by the plural,
+the singular, a short name or the kind of its resource, with a version or group
+where that is needed. Explain only reads: the object, its Namespace, CRDs and what
+the rules look up. It sees what you may read, which may be more or less than what
+the controller may; what the controller remembers, such as refused writes, it
+does not know. With -f, objects in files are explained, without a cluster.
+
+All parts of a condition are evaluated. Those that did not count, because another
+one had decided already, are marked "not needed", and variables and lookups that
+were not read "not read". Data of Secrets is never shown.
+
+The exit code is 0 if the object could be explained, 1 if a rule failed on it or
+cannot run, 2 if there is no such object or something could not be read, 3 if the
+cluster could not be reached or refused.`,
+		Example: `  rectifier explain --rules rules/ deployments/web -n shop
+  rectifier explain --rules rules/ --rule expected-replicas deploy web
+  rectifier explain --rules rules/ -f deployment.yaml
+  kubectl get deploy web -o yaml | rectifier explain --rules rules/ -f - -o yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.validate(cmd, args); err != nil {
+				return &exitError{exitUsage, err}
+			}
+			return f.run(cmd.Context(), args, s)
+		},
+	}
+	f.rules.add(cmd, nil)
+	f.cluster.add(cmd)
+	f.output.add(cmd, "text", "json", "yaml")
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.files, "filename", "f", nil, "explain the objects in manifests: `PATH` is a file, a folder (recursive), or - for standard input; may be repeated")
+	flags.StringVarP(&f.namespace, "namespace", "n", "", "the `NAMESPACE` of the object; with -f, of objects that do not say theirs (default: that of the context, else default)")
+	flags.StringArrayVar(&f.crds, "crds", nil, "with -f, `PATH` of CRD manifests: plural names, scope and replica paths of custom resources")
+	flags.StringArrayVar(&f.objects, "objects", nil, "with -f, `PATH` of objects that rules may look up, Namespaces among them; those in -f count too")
+	flags.StringVar(&f.now, "now", "", "the `TIME` that rules read, such as 2026-01-01T00:00:00Z (default: the real one)")
+	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long the cluster may take to answer all questions")
+	for _, live := range []string{"kubeconfig", "context", "timeout"} {
+		cmd.MarkFlagsMutuallyExclusive("filename", live)
+	}
+	cmd.ValidArgsFunction = f.completeObjects
+	return cmd
+}
+
+func (f *explainFlags) validate(cmd *cobra.Command, args []string) error {
+	offline := len(f.files) > 0
+	switch {
+	case f.output.check() != nil:
+		return f.output.check()
+	case !offline && len(args) == 0:
+		return errors.New("explain needs an object of the cluster, as RESOURCE/NAME, or files, with -f")
+	case !offline && (len(f.crds) > 0 || len(f.objects) > 0):
+		return errors.New("--crds and --objects are for -f: a cluster knows its own")
+	case cmd.Flags().Changed("namespace") && f.namespace == "":
+		return errors.New("--namespace is empty: is a variable not set?")
+	case f.timeout <= 0:
+		return errors.New("--timeout must be positive")
+	}
+	return nil
+}
+
+func (f *explainFlags) run(ctx context.Context, args []string, s streams) error {
+	now := time.Now()
+	if f.now != "" {
+		var err error
+		if now, err = time.Parse(time.RFC3339, f.now); err != nil {
+			return &exitError{exitUsage, fmt.Errorf("--now: %w", err)}
+		}
+	}
+	if slices.Contains(f.rules.paths, "-") && slices.Contains(f.files, "-") {
+		return &exitError{exitUsage, errors.New("both --rules and -f read standard input (-): only one of them can")}
+	}
+	set, written, problems, err := f.load(s)
+	if err != nil {
+		return err
+	}
+	var report explainReport
+	if len(f.files) > 0 {
+		report, err = f.explainFiles(set, written, args, now, s)
+	} else {
+		report, err = f.explainLive(ctx, set, written, args, now)
+	}
+	if err != nil {
+		return err
+	}
+	if f.output.value == "text" {
+		err = printExplanations(s.out, report)
+	} else {
+		err = printData(s, f.output.value, report)
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(problems) > 0:
+		return &exitError{code: exitUsage}
+	case report.failed():
+		return &exitError{code: exitFindings}
+	}
+	return nil
+}
+
+// load loads the rules beside their text.
+func (f *explainFlags) load(s streams) (*rules.Set, writtenRules, []*rules.Problem, error) {
+	set, definitions, problems, err := f.rules.loadDefinitions(s)
+	return set, newWrittenRules(definitions), problems, err
 }

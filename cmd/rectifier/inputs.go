@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/gvr/openapi"
@@ -26,12 +28,38 @@ func readManifests(what string, paths []string, s streams) ([]*manifest.File, er
 	return out, nil
 }
 
+// addObjects adds what is in the manifests to a world, and keeps nothing else.
 func addObjects(world *offline.World, paths []string, s streams) error {
-	files, err := readManifests("objects", paths, s)
-	for _, file := range files {
-		world.Add(file)
+	sources, err := input.Find(paths, s.in)
+	for i := 0; err == nil && i < len(sources); i++ {
+		err = readOnce(sources[i], func(file *manifest.File) error {
+			world.Add(file)
+			return nil
+		})
 	}
-	return err
+	if err != nil {
+		return &exitError{exitUsage, fmt.Errorf("read the objects: %w", err)}
+	}
+	return nil
+}
+
+// readOnce reads a manifest document by document, for the last time.
+func readOnce(source *input.Source, each func(*manifest.File) error) error {
+	r, err := source.Open(true)
+	if err != nil {
+		return err
+	}
+	reader := manifest.NewReader(source.Name, r)
+	for err == nil {
+		var file *manifest.File
+		if file, err = reader.Next(); err == nil {
+			err = each(file)
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return errors.Join(err, r.Close(), source.Close())
 }
 
 // readCatalog reads CRD manifests; files may hold other objects beside them.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -34,11 +35,15 @@ func (f *outputFlag) check() error {
 // printData prints a value as the formats json and yaml have it: its json tags
 // name the fields.
 func printData(s streams, format string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false) // CEL is full of && and <
+	err := encoder.Encode(v)
 	if err != nil {
 		return fmt.Errorf("make the output: %w", err)
 	}
-	text = append(text, '\n')
+	text := buffer.Bytes()
 	if format == "yaml" {
 		if text, err = yaml.JSONToYAML(text); err != nil {
 			return fmt.Errorf("make the output: %w", err)

@@ -6,13 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/rectifier-dev/rectifier/rules"
-	"github.com/rectifier-dev/rectifier/rules/builtin"
 )
 
 // Exit codes, the same for every command.
@@ -50,10 +45,11 @@ type streams struct {
 func execute(ctx context.Context, args []string, s streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
-	root.SetIn(s.in)
-	root.SetOut(s.out)
-	root.SetErr(s.err)
-	err := root.ExecuteContext(ctx)
+	err := checkCommand(root, args)
+	cmd := root
+	if err == nil {
+		cmd, err = root.ExecuteContextC(ctx)
+	}
 	var exit *exitError
 	switch {
 	case err == nil:
@@ -64,33 +60,76 @@ func execute(ctx context.Context, args []string, s streams) int {
 		}
 		return exit.code
 	}
+	// The command did not run: it was called in a wrong way.
 	fmt.Fprintln(s.err, "rectifier:", err)
+	fmt.Fprintf(s.err, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	return exitUsage
 }
 
 func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
-		Use:   commandName(),
+		Use:   "rectifier",
 		Short: "Put Kubernetes objects right that already exist, by rules in YAML",
 		Long: `Rectifier watches resources, built-in or custom, evaluates CEL conditions on
 their objects, and patches what is wrong. Rules are YAML files; there is no
-code to write or generate.`,
+code to write or generate. The same rules run offline, on manifests.
+
+Results go to standard output, logs and problems to standard error.
+
+Exit codes of all commands:
+  0  fine
+  1  findings: what the command looks for is there
+  2  wrong usage, or input that cannot be read
+  3  the cluster could not be reached, or refused`,
+		Example: `  rectifier fix --rules rules/ manifests/
+  rectifier run --rules rules/ --dry-run --once
+  rectifier help fix`,
 		Version:       versionString(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetIn(s.in)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.SetVersionTemplate("rectifier {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(newRun(s), newFix(s), newDiff(s), newLint(s), newTest(s), newExplain(s), newRBAC(s),
 		newImport(s), newSchema(s), newBuiltin(s), newVersion(s))
+	addHelp(root)
+	addCompletion(root)
+	for _, cmd := range commands(root) {
+		reportErrors(cmd)
+		completeArguments(cmd)
+	}
+	if name := pluginName(os.Args[0]); name != "" {
+		renameTo(root, name)
+	}
 	return root
 }
 
-// commandName makes help read well for the kubectl plugin too, which is the
-// same binary under the name kubectl-rectify.
-func commandName() string {
-	if base := filepath.Base(os.Args[0]); strings.HasPrefix(base, "kubectl-") {
-		return "kubectl " + strings.ReplaceAll(strings.TrimPrefix(base, "kubectl-"), "_", "-")
+// commands are a command and all below it.
+func commands(cmd *cobra.Command) []*cobra.Command {
+	out := []*cobra.Command{cmd}
+	for _, sub := range cmd.Commands() {
+		out = append(out, commands(sub)...)
 	}
-	return "rectifier"
+	return out
+}
+
+// reportErrors keeps what a command fails with apart from what cobra says of
+// its usage.
+func reportErrors(cmd *cobra.Command) {
+	run := cmd.RunE
+	if run == nil {
+		return
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		if err == nil || errors.As(err, new(*exitError)) {
+			return err
+		}
+		return &exitError{exitUsage, err}
+	}
 }
 
 // count gives a number with its noun.
@@ -99,51 +138,4 @@ func count(n int, singular, plural string) string {
 		return "1 " + singular
 	}
 	return fmt.Sprintf("%d %s", n, plural)
-}
-
-// ruleFlags say which rules a command uses.
-type ruleFlags struct {
-	paths   []string
-	builtin []string
-}
-
-func (f *ruleFlags) add(cmd *cobra.Command, defaultBuiltin []string) {
-	cmd.Flags().StringArrayVarP(&f.paths, "rules", "r", nil, "rule `PATH`: a file, a folder (recursive), or - for standard input; may be repeated")
-	cmd.Flags().StringSliceVar(&f.builtin, "builtin", defaultBuiltin, "built-in rules by `NAME`, or none ("+strings.Join(builtin.Names(), ", ")+")")
-	_ = cmd.RegisterFlagCompletionFunc("builtin", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return append(builtin.Names(), "none"), cobra.ShellCompDirectiveNoFileComp
-	})
-}
-
-// load reads and compiles the rules. Problems are printed to s.err with their
-// position; they are an error only if nothing is left to run.
-func (f *ruleFlags) load(s streams) (*rules.Set, []*rules.Problem, error) {
-	sources, err := rules.Read(f.paths, s.in)
-	if err != nil {
-		return nil, nil, &exitError{exitUsage, fmt.Errorf("read the rules: %w", err)}
-	}
-	for _, name := range f.builtin {
-		if name == "none" {
-			continue
-		}
-		source, err := builtin.Source(name)
-		if err != nil {
-			return nil, nil, &exitError{exitUsage, err}
-		}
-		sources = append(sources, source)
-	}
-	set, problems := rules.Load(sources...)
-	for _, p := range problems {
-		fmt.Fprintln(s.err, p.Detail())
-	}
-	if len(set.All()) == 0 {
-		if len(problems) > 0 {
-			return nil, nil, &exitError{exitUsage, errors.New("no rule is left: see the problems above")}
-		}
-		if len(f.paths) > 0 {
-			return nil, nil, &exitError{exitUsage, fmt.Errorf("there is no rule in %s", strings.Join(f.paths, ", "))}
-		}
-		return nil, nil, &exitError{exitUsage, errors.New("there is no rule: name files with --rules, or a built-in one with --builtin")}
-	}
-	return set, problems, nil
 }

@@ -55,7 +55,7 @@ others. With --once, every object is looked at once: for CI and CronJobs.`,
 	f.rules.add(cmd, []string{builtin.Default})
 	flags := cmd.Flags()
 	f.cluster.add(cmd)
-	flags.StringSliceVarP(&f.engine.Namespaces, "namespace", "n", nil, "look at these namespaces only: a Role in each is enough; opt-outs on Namespaces are not seen then (default: the whole cluster)")
+	flags.StringSliceVarP(&f.engine.Namespaces, "namespace", "n", nil, "look at the namespaces of this `NAME` only: a Role in each is enough; opt-outs on Namespaces are not seen then (default: the whole cluster)")
 	flags.IntVar(&f.engine.Workers, "workers", engine.DefaultWorkers, "objects that are worked on at once")
 	flags.Float32Var(&f.engine.QPS, "qps", engine.DefaultQPS, "writes a second, over all resources; negative for no limit")
 	flags.IntVar(&f.engine.Burst, "burst", engine.DefaultBurst, "writes that may go out at once before --qps limits them")

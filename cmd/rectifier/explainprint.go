@@ -1,0 +1,303 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/rectifier-dev/rectifier/rules"
+	"github.com/rectifier-dev/rectifier/rules/expression"
+)
+
+// maxShown is how many characters of a value are shown in a text; -o json and
+// yaml show all.
+const maxShown = 100
+
+// printExplanations prints a report for people.
+func printExplanations(w io.Writer, r explainReport) error {
+	var p explainPrinter
+	for i, o := range r.Objects {
+		if i > 0 {
+			p.text.WriteByte('\n')
+		}
+		p.object(o)
+	}
+	_, err := w.Write(p.text.Bytes())
+	return err
+}
+
+type explainPrinter struct{ text bytes.Buffer }
+
+// line writes a line of columns, two blanks for each level before it and three
+// between the columns. What is empty is left out.
+func (p *explainPrinter) line(level int, columns ...string) {
+	shown := columns[:0:0]
+	for _, c := range columns {
+		if c != "" {
+			shown = append(shown, c)
+		}
+	}
+	p.text.WriteString(strings.TrimRight(strings.Repeat("  ", level)+strings.Join(shown, "   "), " ") + "\n")
+}
+
+func (p *explainPrinter) object(o explainedObject) {
+	where := ""
+	if o.File != "" {
+		where = fmt.Sprintf("(%s:%d:%d)", o.File, o.Line, o.Column)
+	}
+	p.line(0, o.String(), where)
+	for _, note := range o.Notes {
+		p.line(1, "note: "+note)
+	}
+	width := 0
+	for _, r := range o.Rules {
+		width = max(width, len(r.Rule))
+	}
+	for _, r := range o.Rules {
+		p.rule(r, width)
+	}
+}
+
+func (p *explainPrinter) rule(r explainedRule, width int) {
+	outcome := r.Outcome
+	if r.Mode == string(rules.Audit) && r.Outcome == string(rules.Patch) {
+		outcome += " (Audit: nothing is written)"
+	}
+	why := r.Error
+	if why == "" || r.Outcome == string(rules.Skip) {
+		why = r.Reason
+		if r.OptedOutUntil != "" {
+			why += ", until " + r.OptedOutUntil
+		}
+		if r.Error != "" {
+			why += ": " + r.Error
+		}
+	}
+	p.line(1, pad(r.Rule, width), outcome, why)
+	if !r.Matched {
+		return
+	}
+	labels := newLabels(r)
+	p.line(2, labels.pad("match"), "yes")
+	for _, l := range r.Lookups {
+		p.line(2, labels.pad("lookups."+l.Name), lookupText(l), l.Query, unless(l.Read, "(not read)"))
+	}
+	for _, v := range r.Variables {
+		p.expression(labels.pad("variables."+v.Name), &v.explainedPart, unless(v.Read, "(not read)"))
+	}
+	if r.Condition != nil {
+		p.expression(labels.pad("condition"), r.Condition, "")
+	}
+	for _, c := range r.Patches {
+		p.patch(labels.pad("patch"), c)
+	}
+	for _, failed := range r.Failed {
+		p.part(3, failed)
+	}
+	if r.Event != nil {
+		p.line(2, labels.pad("event"), oneLine(r.Event.Reason+": "+r.Event.Message))
+	}
+}
+
+// labels are what stands before the details of one rule, padded to one width.
+type labels int
+
+func newLabels(r explainedRule) labels {
+	width := len("condition")
+	for _, l := range r.Lookups {
+		width = max(width, len("lookups."+l.Name))
+	}
+	for _, v := range r.Variables {
+		width = max(width, len("variables."+v.Name))
+	}
+	return labels(width)
+}
+
+func (l labels) pad(s string) string { return pad(s, int(l)) }
+
+func pad(s string, width int) string { return s + strings.Repeat(" ", max(0, width-len(s))) }
+
+func unless(ok bool, text string) string {
+	if ok {
+		return ""
+	}
+	return text
+}
+
+// lookupText names the objects that were found.
+func lookupText(l explainedLookup) string {
+	switch {
+	case l.Error != "":
+		return "error: " + oneLine(l.Error)
+	case l.Absent:
+		return "[] (nothing can be found: a value that it needs is absent)"
+	}
+	var names []string
+	for _, o := range *l.Objects {
+		ref := refOf(o)
+		name := ref.Name
+		if ref.Namespace != "" {
+			name = ref.Namespace + "/" + name
+		}
+		names = append(names, name)
+	}
+	return fmt.Sprintf("%s (%s)", cut("["+strings.Join(names, ", ")+"]"), count(len(names), "object", "objects"))
+}
+
+// expression prints a variable or the condition, with its parts.
+func (p *explainPrinter) expression(label string, x *explainedPart, mark string) {
+	if x.Error != "" {
+		p.line(2, label, "error: "+oneLine(x.Error), mark)
+	} else {
+		p.line(2, label, show(*x.Value), mark)
+	}
+	switch {
+	case mark != "": // it did not count
+	case len(x.Parts) > 0:
+		p.parts(3, x)
+	case x.Error != "" || strings.TrimSpace(label) == "condition":
+		p.part(3, x)
+	}
+}
+
+// parts prints the operands of a logical operator.
+func (p *explainPrinter) parts(level int, x *explainedPart) {
+	for _, part := range x.Parts {
+		p.part(level, part)
+	}
+}
+
+// part prints one part: what it gives, how it is written, and why. Of what did
+// not count there is one line.
+func (p *explainPrinter) part(level int, x *explainedPart) {
+	switch {
+	case x.NotNeeded && x.Error != "":
+		p.line(level, pad("error", boolWidth), oneLine(x.Source), "(not needed: "+oneLine(x.Error)+")")
+		return
+	case x.NotNeeded:
+		p.line(level, pad(show(*x.Value), boolWidth), oneLine(x.Source), comparison(x), "(not needed)")
+		return
+	case x.Error != "":
+		p.line(level, pad("error", boolWidth), oneLine(x.Source))
+		if len(x.Parts) > 0 {
+			p.parts(level+1, x)
+			return
+		}
+		p.line(level+1, oneLine(x.Error), unless(x.Position == "", "at "+x.Position))
+		for _, line := range lines(x.caret) {
+			p.line(level+1, line)
+		}
+		return
+	}
+	p.line(level, pad(show(*x.Value), boolWidth), oneLine(x.Source), comparison(x))
+	p.parts(level+1, x)
+}
+
+// boolWidth is that of false and error.
+const boolWidth = 5
+
+func lines(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\n")
+}
+
+// comparison shows the values that a comparison or a call is about, where it is
+// not true.
+func comparison(x *explainedPart) string {
+	if len(x.Operands) == 0 || *x.Value == true {
+		return ""
+	}
+	var values []string
+	for _, o := range x.Operands {
+		if o.Error != "" {
+			return ""
+		}
+		values = append(values, show(*o.Value))
+	}
+	if r, _ := utf8.DecodeRuneInString(x.Operator); unicode.IsLetter(r) && x.Operator != "in" {
+		return fmt.Sprintf("(%s.%s(%s))", values[0], x.Operator, strings.Join(values[1:], ", "))
+	}
+	return fmt.Sprintf("(%s %s %s)", values[0], x.Operator, values[1])
+}
+
+func (p *explainPrinter) patch(label string, c explainedPatch) {
+	what := c.Kind
+	if c.Subresource != "" {
+		what += " to " + c.Subresource
+	}
+	switch {
+	case c.Error != "":
+		p.line(2, label, what+", error: "+oneLine(c.Error))
+	case c.NotApplicable != "":
+		p.line(2, label, what+": "+oneLine(c.NotApplicable))
+	case len(c.Operations) == 0:
+		p.line(2, label, what+", changes nothing")
+	default:
+		p.line(2, label, what+", "+count(len(c.Operations), "operation", "operations"))
+	}
+	for _, o := range c.Operations {
+		p.line(3, fmt.Sprintf("%s %s", o.Op, o.Path), changeText(o))
+	}
+}
+
+func changeText(o explainedChange) string {
+	text := func(v *any) string {
+		if v == nil {
+			return ""
+		}
+		return show(*v)
+	}
+	switch {
+	case o.Op == "test":
+		return text(o.Value)
+	case o.Op == "remove":
+		return text(o.Before)
+	case o.From != "":
+		return "from " + o.From
+	case o.Before != nil && o.Op == "replace":
+		return text(o.Before) + " → " + text(o.Value)
+	}
+	return text(o.Value)
+}
+
+// show writes a value on one line, cut if it is long.
+func show(v any) string {
+	if opaque, ok := v.(expression.Opaque); ok {
+		return cut(oneLine(string(opaque)))
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return cut(oneLine(fmt.Sprint(v)))
+	}
+	return cut(oneLine(strings.TrimSpace(b.String())))
+}
+
+// oneLine keeps line breaks and control characters of values and messages from
+// the terminal.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return ' '
+		}
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+func cut(s string) string {
+	runes := []rune(s)
+	if len(runes) <= maxShown {
+		return s
+	}
+	return string(runes[:maxShown-1]) + "…"
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rectifier-dev/rectifier/internal/suggest"
+	"github.com/rectifier-dev/rectifier/rules"
+	"github.com/rectifier-dev/rectifier/rules/builtin"
+)
+
+// ruleFlags say which rules a command uses.
+type ruleFlags struct {
+	paths   []string
+	builtin []string
+	only    []string
+}
+
+func (f *ruleFlags) add(cmd *cobra.Command, defaultBuiltin []string) {
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.paths, "rules", "r", nil, "rule `PATH`: a file, a folder (recursive), or - for standard input; may be repeated")
+	flags.StringSliceVar(&f.builtin, "builtin", defaultBuiltin, "built-in rules by `NAME`, or none ("+strings.Join(builtin.Names(), ", ")+")")
+	flags.StringSliceVar(&f.only, "rule", nil, "only the rules of this `NAME`, of those that are given; may be repeated")
+	_ = cmd.RegisterFlagCompletionFunc("builtin", cobra.FixedCompletions(append(builtin.Names(), "none"), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("rule", f.completeNames)
+}
+
+// sources reads the rule files.
+func (f *ruleFlags) sources(s streams) ([]rules.Source, error) {
+	sources, err := rules.Read(f.paths, s.in)
+	if err != nil {
+		return nil, &exitError{exitUsage, fmt.Errorf("read the rules: %w", err)}
+	}
+	for i, name := range f.builtin {
+		if name == "none" || slices.Contains(f.builtin[:i], name) {
+			continue
+		}
+		source, err := builtin.Source(name)
+		if err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+		sources = append(sources, source)
+	}
+	return sources, nil
+}
+
+// load reads and compiles the rules. Problems are printed to s.err with their
+// position; they are an error only if nothing is left to run. With --rule, the
+// problems of other rules are nobody's business.
+func (f *ruleFlags) load(s streams) (*rules.Set, []*rules.Problem, error) {
+	set, _, problems, err := f.loadDefinitions(s)
+	return set, problems, err
+}
+
+// loadDefinitions is load, and gives the rules beside their text.
+func (f *ruleFlags) loadDefinitions(s streams) (*rules.Set, []*rules.Definition, []*rules.Problem, error) {
+	sources, err := f.sources(s)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	set, definitions, problems := rules.LoadDefinitions(sources...)
+	if len(f.only) > 0 {
+		if set, problems, err = f.choose(set, problems); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	for _, p := range problems {
+		fmt.Fprintln(s.err, p.Detail())
+	}
+	if len(set.All()) == 0 {
+		if len(problems) > 0 {
+			return nil, nil, nil, &exitError{exitUsage, errors.New("no rule is left: see the problems above")}
+		}
+		if len(f.paths) > 0 {
+			return nil, nil, nil, &exitError{exitUsage, fmt.Errorf("there is no rule in %s", strings.Join(f.paths, ", "))}
+		}
+		return nil, nil, nil, &exitError{exitUsage, errors.New("there is no rule: name files with --rules, or a built-in one with --builtin")}
+	}
+	return set, definitions, problems, nil
+}
+
+// choose leaves the rules that --rule names, and the problems that may be
+// theirs: a file that cannot be read may hold them.
+func (f *ruleFlags) choose(set *rules.Set, problems []*rules.Problem) (*rules.Set, []*rules.Problem, error) {
+	var known []string
+	for _, r := range set.All() {
+		known = append(known, r.Name)
+	}
+	for _, p := range problems {
+		if p.Rule != "" {
+			known = append(known, p.Rule)
+		}
+	}
+	problems = slices.DeleteFunc(slices.Clone(problems), func(p *rules.Problem) bool {
+		return p.Rule != "" && !slices.Contains(f.only, p.Rule)
+	})
+	for _, name := range f.only {
+		if slices.Contains(known, name) || unreadable(problems) {
+			continue
+		}
+		return nil, nil, &exitError{exitUsage, fmt.Errorf("--rule: there is no rule %q%s", name, suggest.DidYouMean(name, known))}
+	}
+	return set.Only(f.only...), problems, nil
+}
+
+func unreadable(problems []*rules.Problem) bool {
+	return slices.ContainsFunc(problems, func(p *rules.Problem) bool { return p.Rule == "" })
+}
+
+// completeNames completes the names of the rules in the files that are given.
+func (f *ruleFlags) completeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	files := *f
+	files.paths = slices.DeleteFunc(slices.Clone(f.paths), func(path string) bool { return path == "-" }) // that is the terminal
+	sources, err := files.sources(streams{in: strings.NewReader("")})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	set, _ := rules.Load(sources...)
+	var out []string
+	for _, r := range set.All() {
+		out = append(out, cobra.CompletionWithDesc(r.Name, firstLine(r.Description)))
+	}
+	return out, cobra.ShellCompDirectiveNoFileComp
+}
+
+// firstLine is what of a text fits into a list.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
