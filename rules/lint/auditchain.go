@@ -21,7 +21,7 @@ func runAuditChain(p *Pass) {
 		if other.Rule.Mode != rules.Audit || len(shared(p.Rule, other.Rule)) == 0 {
 			continue
 		}
-		if w := waited(p, other.Rule); w != nil && !apart(p.Definition, other) {
+		if w := waited(p, other.Rule); w != nil && !p.apart(other) {
 			p.Reportf(p.reader(w), "it depends on %s, which is in Audit mode: %s stays as it is, and this rule does not see what the other would write", position(other, w), w.Field())
 		}
 	}

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rectifier-dev/rectifier/rules"
@@ -29,12 +30,30 @@ var overlappingWrites = &Check{
 	Run: runOverlappingWrites,
 }
 
+// runOverlappingWrites tells of the first rule that writes the field, and how
+// many others do: a finding for each pair would bury all else.
 func runOverlappingWrites(p *Pass) {
+	var first, firstTheirs *rules.Write
+	var owner *rules.Definition
+	others := 0
 	for _, other := range p.rivals() {
-		if mine, theirs := p.meet(other); mine != nil && !apart(p.Definition, other) && !p.fights(other) {
-			p.Reportf(mine.Pos, "%s writes %s too: on an object that both change, it depends on the conditions which value it gets", position(other, theirs), theirs.Field())
+		mine, theirs := p.meet(other)
+		switch {
+		case mine == nil || p.apart(other) || p.fights(other):
+		case first == nil:
+			first, firstTheirs, owner = mine, theirs, other
+		default:
+			others++
 		}
 	}
+	if first == nil {
+		return
+	}
+	more := ""
+	if others > 0 {
+		more = fmt.Sprintf(" (and %d more rules overlap with this one)", others)
+	}
+	p.Reportf(first.Pos, "%s writes %s too%s: on an object that both change, it depends on the conditions which value it gets", position(owner, firstTheirs), firstTheirs.Field(), more)
 }
 
 // meet returns where this rule and another one write the same field, and not
@@ -88,18 +107,4 @@ func disagree(w, v *rules.Write) bool {
 		value = m[key]
 	}
 	return !patch.Equal(value, v.Value)
-}
-
-// fights reports whether there is an object on which this rule and another one
-// undo each other's work.
-func (p *Pass) fights(other *rules.Definition) bool {
-	if apart(p.Definition, other) {
-		return false
-	}
-	for _, resource := range shared(p.Rule, other.Rule) {
-		if _, culprits := p.trial(resource).Restless(other.Rule, p.Rule); len(culprits) == 2 {
-			return true
-		}
-	}
-	return false
 }

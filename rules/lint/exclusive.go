@@ -12,8 +12,8 @@ import (
 // exclusive reports whether the conditions of two rules visibly never hold
 // both, whatever the two rules do: one asks for one value of an expression, the
 // other for another one, and neither writes what the expression reads.
-func exclusive(a, b *rules.Definition) bool {
-	of, with := claims(a), claims(b)
+func (p *pairs) exclusive(a, b *rules.Definition) bool {
+	of, with := p.claimsOf(a), p.claimsOf(b)
 	for _, x := range of {
 		for _, y := range with {
 			if x.text == y.text && contradict(x, y) && !writesOf(a.Rule, x) && !writesOf(b.Rule, x) {

@@ -44,6 +44,7 @@ type Pass struct {
 	check    *Check
 	findings []*Finding
 	typing   *typing // what schemas say of the rule; shared by its checks
+	pairs    *pairs  // what is known of two rules; shared by all passes
 }
 
 // Known tells what is known about resources, from a catalogue, CRD files or a
@@ -112,14 +113,14 @@ func Run(known Known, sources ...rules.Source) Report {
 	}
 	all = slices.DeleteFunc(all, func(d *rules.Definition) bool { return d.Rule == nil || !slices.Contains(set.All(), d.Rule) })
 	var found []*Finding
-	kinds := newKinds(known)
+	kinds, pairs := newKinds(known), newPairs()
 	for _, definition := range all {
 		typing := newTyping(kinds, definition)
 		for _, check := range Checks {
 			if check.Run == nil {
 				continue // it is one of loading, or of the comments
 			}
-			pass := Pass{Definition: definition, Set: set, All: all, Known: known, check: check, typing: typing}
+			pass := Pass{Definition: definition, Set: set, All: all, Known: known, check: check, typing: typing, pairs: pairs}
 			check.Run(&pass)
 			found = append(found, pass.findings...)
 		}

@@ -12,7 +12,7 @@ func runRuleChain(p *Pass) {
 		if met, _ := p.meet(other); met != nil {
 			continue // that is what there is to tell
 		}
-		if mine, theirs := cycle(p.Rule, other.Rule); mine != nil && !apart(p.Definition, other) && !p.fights(other) {
+		if mine, theirs := cycle(p.Rule, other.Rule); mine != nil && !p.apart(other) && !p.fights(other) {
 			p.Reportf(mine.Pos, "%s reads %s and writes %s, which this rule reads: the two could go on changing the object", position(other, theirs), mine.Field(), theirs.Field())
 		}
 	}

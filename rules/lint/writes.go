@@ -50,12 +50,6 @@ func (p *Pass) rivals() []*rules.Definition {
 	return out
 }
 
-// apart reports whether two rules never change one object, because what
-// excludes them is out of their own reach.
-func apart(a, b *rules.Definition) bool {
-	return a.Rule.Disjoint(b.Rule) && !writesMatched(a.Rule) && !writesMatched(b.Rule) || exclusive(a, b)
-}
-
 // writesMatched reports whether a rule changes what objects are matched by.
 func writesMatched(r *rules.Rule) bool {
 	return slices.ContainsFunc(r.Writes(), func(w *rules.Write) bool {
