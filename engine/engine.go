@@ -210,16 +210,3 @@ func (e *Engine) rulesFor(resource schema.GroupVersionResource, info gvr.Info, n
 	}
 	return slices.DeleteFunc(slices.Clone(all), canNot)
 }
-
-// missingSubresource says why a rule cannot run on a resource; empty: it can.
-func missingSubresource(r *rules.Rule, info gvr.Info) string {
-	for _, s := range r.Subresources() {
-		switch {
-		case s == "status" && !info.HasStatus, s == "scale" && !info.HasScale:
-			return fmt.Sprintf("the resource has no %s subresource", s)
-		case s == "scale" && info.ReplicasPath == nil:
-			return rules.ErrReplicasUnknown.Error()
-		}
-	}
-	return ""
-}

@@ -86,7 +86,7 @@ func (e *Engine) unavailable(r *rules.Rule) string {
 // run without: what a rule needs is only the right to read and patch what it is
 // about, unless it says more.
 func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability) string {
-	if why := missingSubresource(r, info); why != "" {
+	if why := r.Unfit(rules.Traits{Namespaced: info.Namespaced, HasStatus: info.HasStatus, HasScale: info.HasScale, ReplicasPath: info.ReplicasPath}); why != "" {
 		return why
 	}
 	if why := e.unavailable(r); why != "" {
@@ -98,9 +98,6 @@ func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability)
 		}
 	}
 	if !info.Namespaced {
-		if r.NamesNamespaces {
-			return "it has match.namespaces, but the resource is cluster-scoped"
-		}
 		return ""
 	}
 	if r.NeedsNamespace && ns != gvr.Available || r.OptOut && ns != gvr.Available && ns != gvr.Denied {

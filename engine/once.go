@@ -66,6 +66,9 @@ func (e *Engine) settled(ctx context.Context, done chan error) error {
 			return fmt.Errorf("%w: not done in time: %s", ErrUnreachable, e.unfinished())
 		case err := <-done:
 			done <- err
+			if err == nil && ctx.Err() != nil { // both are ready: it ended because of that
+				return fmt.Errorf("%w: not done in time: %s", ErrUnreachable, e.unfinished())
+			}
 			return err
 		case <-tick.C:
 		}

@@ -28,11 +28,6 @@ func (d *decoder) fail(n *yaml.Node, format string, args ...any) {
 	d.as(CheckRuleFormat).fail(n, format, args...)
 }
 
-// failIn reports what is wrong at a byte offset within a scalar's value.
-func (d *decoder) failIn(t text, offset int, format string, args ...any) {
-	d.as(CheckRuleFormat).failIn(t, offset, format, args...)
-}
-
 func (d *decoder) failAt(pos yamldoc.Position, format string, args ...any) {
 	d.as(CheckRuleFormat).failAt(pos, format, args...)
 }

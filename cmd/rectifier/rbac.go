@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -86,7 +86,7 @@ func (f *rbacFlags) validate(cmd *cobra.Command) (account, lease types.Namespace
 		return account, lease, errors.New("--service-account is for printing roles: to check what a ServiceAccount may do, use --as system:serviceaccount:NAMESPACE:NAME")
 	case !f.check && f.output.value == "text":
 		return account, lease, errors.New("--output text goes with --check: roles are yaml or json")
-	case f.name == "" || len(path.IsValidPathSegmentName(f.name)) > 0:
+	case f.name == "" || len(content.IsPathSegmentName(f.name)) > 0:
 		return account, lease, fmt.Errorf("--name %q cannot be the name of a role", f.name)
 	}
 	for _, namespace := range f.namespaces {

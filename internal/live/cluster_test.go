@@ -154,16 +154,6 @@ var (
 	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
-const deployment = `
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, labels: {team: a}}
-spec:
-  replicas: 3
-  selector: {matchLabels: {a: b}}
-  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}
-`
-
 func configMapRule(name, spec string) string {
 	return "apiVersion: rectifier.dev/v1alpha1\nkind: Rule\nmetadata: {name: " + name + "}\nspec:\n  resource: {version: v1, resource: configmaps}\n  " + strings.TrimSpace(spec) + "\n"
 }

@@ -51,22 +51,14 @@ func (c *Cluster) Evaluate(ctx context.Context, all []*rules.Rule, info gvr.Info
 // asks; empty: it does, if it has the permissions. The engine decides the same
 // from its caches.
 func (c *Cluster) Parked(ctx context.Context, r *rules.Rule, info gvr.Info) string {
-	for _, s := range r.Subresources() {
-		switch {
-		case s == "status" && !info.HasStatus, s == "scale" && !info.HasScale:
-			return fmt.Sprintf("the resource has no %s subresource", s)
-		case s == "scale" && info.ReplicasPath == nil:
-			return rules.ErrReplicasUnknown.Error()
-		}
+	if why := r.Unfit(rules.Traits{Namespaced: info.Namespaced, HasStatus: info.HasStatus, HasScale: info.HasScale, ReplicasPath: info.ReplicasPath}); why != "" {
+		return why
 	}
 	for _, l := range r.Lookups {
 		_, reason, served := c.Info(ctx, l.Resource)
 		if !served && (!l.Optional || c.failed[l.Resource.GroupVersion()]) {
 			return fmt.Sprintf("it looks up %s, which is not available: %s", rules.ResourceName(l.Resource), reason)
 		}
-	}
-	if r.NamesNamespaces && !info.Namespaced {
-		return "it has match.namespaces, but the resource is cluster-scoped"
 	}
 	return ""
 }

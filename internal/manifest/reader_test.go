@@ -412,13 +412,13 @@ func TestWarnings(t *testing.T) {
 	}
 	want := []string{"m.yaml:3:8: " + tell("y", "true"), "m.yaml:3:26: " + tell("Off", "false"), "m.yaml:3:36: " + tell("012", "10"), "m.yaml:3:53: " + tell("1.0", "1"),
 		"m.yaml:8:3: items[0]: the list is empty: it has no items", "m.yaml:12:1: the list is empty: it has no items"}
-	f, err := Parse("m.yaml", []byte(text))
-	if err == nil {
+	if _, err := Parse("m.yaml", []byte(text)); err == nil {
 		t.Fatal("true and y are one key")
 	}
 	text = strings.Replace(text, " true: t,", "", 1)
 	want[3] = "m.yaml:3:44: " + tell("1.0", "1")
-	if f, err = Parse("m.yaml", []byte(text)); err != nil {
+	f, err := Parse("m.yaml", []byte(text))
+	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string

@@ -36,9 +36,6 @@ type target struct {
 	through bool
 }
 
-// writes reports whether something is written right here.
-func (t *target) writes() bool { return !t.through && t.op != "test" }
-
 func (t *target) name() string { return strings.Join(t.path, ".") }
 
 // walker visits all that the patches of a rule write.
