@@ -52,6 +52,11 @@ type Options struct {
 	// Namespaces limits the engine to these: no list or watch goes beyond.
 	Namespaces []string
 
+	// ReadNamespaces are Namespaces by their name, as they are: with Namespaces,
+	// where no watch is of help, a Preview takes them from here. The maps are not
+	// modified.
+	ReadNamespaces map[string]map[string]any
+
 	Workers int     // objects that are worked on at once
 	QPS     float32 // writes a second, over all resources; negative: no limit
 	Burst   int

@@ -117,6 +117,9 @@ func (e *Engine) parkedRules() []string {
 			continue
 		}
 		ns, _ := e.informers.Availability(namespaces)
+		if len(e.opts.ReadNamespaces) > 0 {
+			ns = gvr.Available
+		}
 		for _, r := range e.rules.For(resource) {
 			if why := e.parkedReason(r, info, ns); why != "" {
 				out = append(out, fmt.Sprintf("rule %s on %s: parked: %s", r.Name, rules.ResourceName(resource), why))

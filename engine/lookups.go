@@ -102,6 +102,9 @@ func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability)
 	}
 	if r.NeedsNamespace && ns != gvr.Available || r.OptOut && ns != gvr.Available && ns != gvr.Denied {
 		_, reason := e.informers.Availability(namespaces)
+		if len(e.opts.Namespaces) > 0 {
+			reason = fmt.Sprintf("with --namespace %s, Namespaces could not be read", strings.Join(e.opts.Namespaces, ","))
+		}
 		return "it reads Namespaces, which are not available: " + reason
 	}
 	return ""

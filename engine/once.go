@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/klog/v2"
 
 	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/rules"
@@ -17,6 +20,9 @@ var (
 	// ErrUnreachable: the cluster could not be reached, or did not allow what
 	// the rules need.
 	ErrUnreachable = errors.New("the cluster could not be reached or refused")
+	// ErrForbidden is the case of ErrUnreachable in which permissions to list or
+	// watch are missing.
+	ErrForbidden = fmt.Errorf("%w", ErrUnreachable)
 	// ErrParked: rules could not run, because what they name is not there.
 	ErrParked = errors.New("rules did nothing")
 )
@@ -26,6 +32,24 @@ const onceGrace = 2 * time.Second
 
 // reachTimeout is how long Once waits for a first answer of the cluster.
 const reachTimeout = 30 * time.Second
+
+// tellAfter is how long Once waits for that before it tells.
+const tellAfter = 2 * time.Second
+
+// Reached reports whether the cluster has said what it serves.
+func (e *Engine) Reached() bool { return e.informers.Discovered() }
+
+// unreached is the error of a cluster that was waited for in vain.
+func (e *Engine) unreached(waited time.Duration) error {
+	reason, refused := e.informers.DiscoveryFailure()
+	switch {
+	case refused:
+		return fmt.Errorf("%w: discovery: %s", ErrUnreachable, reason)
+	case reason == "":
+		reason = "there was no answer"
+	}
+	return fmt.Errorf("%w: discovery did not succeed in %v: %s", ErrUnreachable, waited, reason)
+}
 
 // Once evaluates every object once, writes what is wrong, sees the writes in
 // its cache, and returns. The error says what could not be done; everything
@@ -54,13 +78,18 @@ func (e *Engine) Once(ctx context.Context) (Summary, error) {
 func (e *Engine) settled(ctx context.Context, done chan error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	reach := time.After(reachTimeout)
+	reach, tell := time.After(reachTimeout), time.After(tellAfter)
 	again := false
 	for {
 		select {
 		case <-reach:
 			if !e.informers.Discovered() {
-				return fmt.Errorf("%w: discovery did not succeed in %v", ErrUnreachable, reachTimeout)
+				return e.unreached(reachTimeout)
+			}
+		case <-tell:
+			if !e.informers.Discovered() {
+				reason, _ := e.informers.DiscoveryFailure()
+				klog.FromContext(ctx).Info("Waiting for the cluster", "reason", reason, "atMost", reachTimeout)
 			}
 		case <-ctx.Done():
 			return fmt.Errorf("%w: not done in time: %s", ErrUnreachable, e.unfinished())
@@ -71,6 +100,9 @@ func (e *Engine) settled(ctx context.Context, done chan error) error {
 			}
 			return err
 		case <-tick.C:
+		}
+		if _, refused := e.informers.DiscoveryFailure(); refused {
+			return e.unreached(0)
 		}
 		switch {
 		case e.unfinished() != "" || !e.pending.idle():
@@ -90,6 +122,9 @@ func (e *Engine) settled(ctx context.Context, done chan error) error {
 // unfinished says what is still on its way; empty: nothing.
 func (e *Engine) unfinished() string {
 	if !e.informers.Discovered() {
+		if reason, _ := e.informers.DiscoveryFailure(); reason != "" {
+			return "discovery has not succeeded: " + reason
+		}
 		return "discovery has not succeeded"
 	}
 	for _, s := range e.informers.Status() {
@@ -109,6 +144,7 @@ func (e *Engine) unfinished() string {
 // resource; nil: nothing.
 func (e *Engine) shortfall() error {
 	var refused, absent []string
+	kind := ErrUnreachable
 	for _, s := range e.informers.Status() {
 		if len(e.rules.For(s.Resource)) == 0 {
 			continue // what that means is told with the rules that need it
@@ -116,19 +152,39 @@ func (e *Engine) shortfall() error {
 		line := fmt.Sprintf("%s: %s%s", rules.ResourceName(s.Resource), s.Reason, e.consequence(s))
 		switch s.State {
 		case gvr.Forbidden:
-			refused = append(refused, line)
+			if info, served := e.informers.Info(s.Resource); served && !info.Namespaced && len(e.opts.Namespaces) > 0 {
+				absent = append(absent, line) // not asked for
+				continue
+			}
+			kind = ErrForbidden
+			refused = append(refused, fmt.Sprintf("%s: may not %s%s", rules.ResourceName(s.Resource), s.Reason, e.consequence(s)))
 		case gvr.Waiting:
 			absent = append(absent, line)
 		}
 	}
-	refused = append(refused, e.parkedRules()...)
+	if parked := e.parkedRules(); len(e.opts.Namespaces) > 0 && len(refused) == 0 && len(e.parked.missing()) == 0 && !e.denied() {
+		absent = append(absent, parked...)
+	} else {
+		refused = append(refused, parked...)
+	}
+	if e.denied() || len(e.parked.missing()) > 0 {
+		kind = ErrForbidden
+	}
 	switch {
 	case len(refused) > 0:
-		return fmt.Errorf("%w:\n  %s", ErrUnreachable, strings.Join(append(refused, absent...), "\n  "))
+		return fmt.Errorf("%w:\n  %s", kind, strings.Join(append(refused, absent...), "\n  "))
 	case len(absent) > 0:
 		return fmt.Errorf("%w:\n  %s", ErrParked, strings.Join(absent, "\n  "))
 	}
 	return nil
+}
+
+// denied reports whether a permission is missing to read what is looked up.
+func (e *Engine) denied() bool {
+	return slices.ContainsFunc(e.informers.Status(), func(s gvr.Status) bool {
+		info, served := e.informers.Info(s.Resource)
+		return s.State == gvr.Forbidden && s.Resource != namespaces && served && (info.Namespaced || len(e.opts.Namespaces) == 0)
+	})
 }
 
 // pending knows the keys that are not settled: queued, being worked on,

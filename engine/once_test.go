@@ -35,7 +35,7 @@ patch: {merge: {metadata: {labels: {b: "1"}}}}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if summary, err = e.Once(t.Context()); err != nil || summary != (Summary{}) {
+	if summary, err = e.Once(t.Context()); err != nil || summary != (Summary{Audit: 1}) {
 		t.Errorf("audit: %+v, %v", summary, err)
 	}
 	if _, all := f.writes("configmaps"); all != 0 {

@@ -38,6 +38,10 @@ type Preview struct {
 	Unknown string
 }
 
+// downWait is how long a preview waits for a cluster that does not answer
+// discovery, once an attempt has failed.
+const downWait = 3 * time.Second
+
 // failingWait is how long a preview waits for a resource whose requests fail.
 const failingWait = 10 * time.Second
 
@@ -77,13 +81,13 @@ func (e *Engine) Preview(ctx context.Context, opts PreviewOptions, visit func(Pr
 func (e *Engine) informed(ctx context.Context, done chan error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	reach := time.After(reachTimeout)
+	reach, began := time.After(reachTimeout), time.Now()
 	unfinished := e.unfinished() // when it was last asked: what ends the wait also stops the informers
 	for {
 		select {
 		case <-reach:
 			if !e.informers.Discovered() {
-				return fmt.Errorf("%w: discovery did not succeed in %v", ErrUnreachable, reachTimeout)
+				return e.unreached(reachTimeout)
 			}
 		case <-ctx.Done():
 		case err := <-done:
@@ -95,6 +99,9 @@ func (e *Engine) informed(ctx context.Context, done chan error) error {
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("%w: not done in time: %s", ErrUnreachable, unfinished)
+		}
+		if reason, refused := e.informers.DiscoveryFailure(); refused || reason != "" && time.Since(began) > downWait {
+			return e.unreached(time.Since(began).Round(time.Second))
 		}
 		if unfinished = e.unfinished(); unfinished == "" || e.onlyFailing() {
 			return nil
@@ -184,8 +191,14 @@ func (e *Engine) previewObject(ctx context.Context, s subject, ask bool) Preview
 		out.Unknown = fmt.Sprintf("its Namespace %q is not known", key.Namespace)
 		return out
 	}
+	if !ask {
+		out.Result = rules.Settle(all, d.input(s.object.Object))
+		return out
+	}
+	// The server does not keep what it was only asked, so it is asked about the
+	// first requests.
 	out.Result = d.evaluate(all, s.object.Object)
-	if ask && len(out.Result.Requests) > 0 {
+	if len(out.Result.Requests) > 0 {
 		out.Result, out.Server = d.ask(ctx, all, out.Result)
 	}
 	return out

@@ -137,6 +137,7 @@ type Summary struct {
 	Fixed     int // requests that were accepted
 	Failed    int // rules that failed on an object, each counted once per object
 	WouldBe   int // requests that --dry-run held back, each counted once per object
+	Audit     int // rules of mode Audit that would change an object, each counted once per object
 	LeftAlone int // objects that asked not to be touched, each counted once
 }
 
@@ -144,7 +145,7 @@ type Summary struct {
 type tally struct {
 	mu sync.Mutex
 	Summary
-	wouldBe, leftAlone map[string]bool // what has been counted
+	wouldBe, leftAlone, audit map[string]bool // what has been counted
 }
 
 // dryRun reports whether a request is held back for the first time.
@@ -222,6 +223,9 @@ func (d *decision) reportErrors(ctx context.Context, ran []*rules.Rule, result r
 			d.reportOptOut(ctx, v)
 			continue
 		case v.Outcome == rules.Patch && r.Mode == rules.Audit:
+			if d.pending != nil && d.tally.first(&d.tally.audit, d.key.String()+" "+r.Name) {
+				d.tally.count(func(s *Summary) { s.Audit++ })
+			}
 			d.reportOnce(ctx, r, v.Event.Message, func(message string) {
 				klog.FromContext(ctx).Info("Would be fixed (mode Audit)", "rule", r.Name, "message", message)
 			})

@@ -233,11 +233,15 @@ func (d *decision) decide(ctx context.Context, v view) error {
 // on it. It reports false if the object's Namespace should be in the cache and is
 // not yet: the rules that read it are not among them.
 func (d *decision) about(v view, info gvr.Info) (all []*rules.Rule, found bool) {
-	d.view, d.replicasPath = v, info.ReplicasPath
+	d.view, d.replicasPath, d.hasStatus = v, info.ReplicasPath, info.HasStatus
 	// Asked once: a rule that reads the Namespace runs only if it was there to
 	// be found. One that is not in the cache yet enqueues its objects when it
 	// comes.
 	ns, _ := d.informers.Availability(namespaces)
+	if known, ok := d.opts.ReadNamespaces[d.key.Namespace]; ok && info.Namespaced {
+		d.namespace = known
+		return d.rulesFor(v.resource, info, gvr.Available), true
+	}
 	if found = d.findNamespace(info, ns); !found {
 		ns = gvr.Unavailable
 	}
@@ -251,6 +255,7 @@ type decision struct {
 	key          Key
 	now          time.Time
 	replicasPath []string
+	hasStatus    bool
 	namespace    map[string]any // its Namespace; nil where no rule reads it
 	lookups      *lookups
 	preview      bool         // verdicts of all rules are wanted, and the server is only asked
@@ -261,12 +266,16 @@ type decision struct {
 }
 
 func (d *decision) evaluate(rs []*rules.Rule, object map[string]any) rules.Result {
-	result := rules.Evaluate(rs, rules.Input{
-		Resource: d.resource, Object: object, ReplicasPath: d.replicasPath,
-		NamespaceObject: d.namespace, Lookups: d.lookups, Now: d.now, Schema: d.schemas.get(d.resource), Explain: d.preview,
-	})
+	result := rules.Evaluate(rs, d.input(object))
 	d.recheckAt(result.Recheck)
 	return result
+}
+
+func (d *decision) input(object map[string]any) rules.Input {
+	return rules.Input{
+		Resource: d.resource, Object: object, ReplicasPath: d.replicasPath, HasStatus: d.hasStatus,
+		NamespaceObject: d.namespace, Lookups: d.lookups, Now: d.now, Schema: d.schemas.get(d.resource), Explain: d.preview,
+	}
 }
 
 // recheckAt notes when the object is due again; the earliest time wins.

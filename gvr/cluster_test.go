@@ -352,7 +352,7 @@ func TestNamespaces(t *testing.T) {
 	if m.Synced(configmaps) {
 		t.Error("Synced although one namespace is not")
 	}
-	if s := stateOf(m, nodes); s.State != Forbidden || !strings.Contains(s.Reason, "cluster-scoped, but the engine is limited to namespaces "+min(a, b)+", "+max(a, b)) {
+	if s := stateOf(m, nodes); s.State != Forbidden || !strings.Contains(s.Reason, "cluster-scoped, which is not read with --namespace "+min(a, b)+","+max(a, b)) {
 		t.Errorf("nodes: %+v", s)
 	}
 	if _, ok := m.Get(configmaps, other, "x"); ok {

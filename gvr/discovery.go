@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -96,6 +97,7 @@ func (m *Manager) discoveredOnce(s *snapshot, err error) {
 		m.logger.V(1).Info("Discovery changed state", "reason", reason)
 	}
 	m.world.discoveryError = reason
+	m.world.discoveryRefused = apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err)
 	if err == nil {
 		if failed := s.failedNames(); m.world.discovered.failedNames() != failed {
 			m.logger.V(1).Info("API groups that can not be discovered", "groups", failed)
@@ -108,6 +110,17 @@ func (m *Manager) discoveredOnce(s *snapshot, err error) {
 	m.reconcileLocked()
 	m.mu.Unlock()
 	m.announce()
+}
+
+// DiscoveryFailure says why discovery has not succeeded so far, in words that are fit for logs, and whether the server
+// refuses who asks, which waiting will hardly change. It is empty once discovery has succeeded, and before it has failed.
+func (m *Manager) DiscoveryFailure() (reason string, refused bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.world.discovered != nil {
+		return "", false
+	}
+	return m.world.discoveryError, m.world.discoveryRefused
 }
 
 func (s *snapshot) failedNames() string {

@@ -206,8 +206,8 @@ func (m *Manager) reconcileResourceLocked(r *resource, v verdict) {
 	case v.presence != present:
 		m.parkLocked(r, Waiting, v.reason)
 	case !v.info.Namespaced && len(m.options.Namespaces) > 0:
-		m.parkLocked(r, Forbidden, fmt.Sprintf("cluster-scoped, but the engine is limited to namespaces %s",
-			strings.Join(m.options.Namespaces, ", ")))
+		m.parkLocked(r, Forbidden, fmt.Sprintf("cluster-scoped, which is not read with --namespace %s",
+			strings.Join(m.options.Namespaces, ",")))
 	case running && (r.uid == v.uid || r.uid == "" || v.uid == ""):
 		if v.uid != "" {
 			r.uid = v.uid // CRDs have become readable

@@ -18,6 +18,8 @@ type world struct {
 	// attempt failed, "" if it did not.
 	discovered     *snapshot
 	discoveryError string
+	// discoveryRefused says that the newest attempt was refused: by who asks, not by what happens.
+	discoveryRefused bool
 
 	// crds is what the CRD watch has shown. crdsLive says that the watch works, so that crds is complete and current.
 	crds     map[schema.GroupResource]crd

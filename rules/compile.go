@@ -31,18 +31,23 @@ var (
 // maxReason is the longest event reason that the API server takes.
 const maxReason = 128
 
-// compile turns a decoded document into a rule. It returns nil after a
-// problem; all problems are collected.
-func (d *decoder) compile(doc document) *Rule {
+// compile turns a decoded document, with the mapping of its spec, into a rule.
+// It returns nil after a problem; all problems are collected. Parts that could
+// not be read are zero: they have been reported.
+func (d *decoder) compile(doc document, body *yaml.Node) *Rule {
 	mark := len(d.problems)
+	d.body = body
+	d.unreadNames(doc.Spec)
 	d.reads, d.fields = map[string]yamldoc.Position{}, expression.NewAnalysis()
 	r := &Rule{
 		Name:        doc.Metadata.Name.value,
 		Description: doc.Spec.Description,
 		Resources:   d.resources(doc.Spec),
 		Mode:        d.mode(doc.Spec.Mode),
-		Pos:         d.doc.Pos(doc.Metadata.Name.node),
 		match:       d.compileMatch(doc.Spec.Match),
+	}
+	if name := doc.Metadata.Name.node; name != nil {
+		r.Pos = d.doc.Pos(name)
 	}
 	env := d.declare("object", expression.NewEnv(), expression.Dyn)
 	env = d.declare("namespaceObject", env, expression.Dyn)
@@ -64,7 +69,7 @@ func (d *decoder) compile(doc document) *Rule {
 	r.RecheckAfter = d.recheckAfter(doc.Spec.RecheckAfter)
 	_, namespaceRead := d.reads[namespaceName]
 	r.NeedsNamespace = namespaceRead || r.match.namespaceLabels != nil
-	if at, ok := d.reads[nowName]; ok && doc.Spec.RecheckAfter == nil {
+	if at, ok := d.reads[nowName]; ok && lacks(body, spec{}, "recheckAfter") {
 		d.as(CheckRecheckMissing).failAt(at, "the rule reads now, but nothing makes it look again when time has passed: give recheckAfter, such as 1h")
 	}
 	if !d.ok(mark) {
@@ -138,13 +143,16 @@ func (d *decoder) resources(s spec) []schema.GroupVersionResource {
 		d.fail(d.spec, "both resource and resources are given: use one of them")
 	case s.Resource != nil:
 		all = []resource{*s.Resource}
-	case len(s.Resources) == 0:
+	case len(s.Resources) == 0 && (s.Resources != nil || lacks(d.body, spec{}, "resource") && lacks(d.body, spec{}, "resources")):
 		d.fail(d.spec, "spec.resource is missing: name the group, version and resource of the objects")
 	}
 	var out []schema.GroupVersionResource
 	for _, res := range all {
+		if res.node == nil {
+			continue // it is no mapping
+		}
 		gvr := d.gvr(res)
-		if slices.Contains(out, gvr) {
+		if gvr.Resource != "" && slices.Contains(out, gvr) {
 			d.fail(res.node, "%s is given twice", ResourceName(gvr))
 		}
 		out = append(out, gvr)
@@ -158,7 +166,7 @@ func (d *decoder) gvr(res resource) schema.GroupVersionResource {
 	if res.Group != nil {
 		gvr.Group = res.Group.value
 		if gvr.Group != "" && len(validation.IsDNS1123Subdomain(gvr.Group)) > 0 {
-			d.fail(res.Group.node, "%q is not an API group", gvr.Group)
+			d.fail(res.Group.node, "%q is not an API group%s", gvr.Group, splitGroup(gvr.Group))
 		}
 	}
 	d.checkName(res, res.Version, "version", versionName, "a version such as v1 or v1beta1 (the group has a field of its own)")
@@ -200,9 +208,9 @@ func groupName(group string) string {
 
 func (d *decoder) checkName(res resource, t text, field string, pattern *regexp.Regexp, want string) {
 	switch {
-	case t.node == nil:
+	case t.node == nil && !res.says(field):
 		d.fail(res.node, "%s is missing: a resource is named by group, version and resource", field)
-	case !pattern.MatchString(t.value):
+	case t.node != nil && !pattern.MatchString(t.value):
 		check := CheckRuleFormat
 		if field == "resource" {
 			check = CheckResourceName
@@ -236,20 +244,25 @@ func (d *decoder) variables(env *expression.Env, vars []variable) (*expression.E
 	var out []compiledVariable
 	for _, v := range vars {
 		d.part = Expression{Part: PartVariable, Name: v.Name.value}
-		if v.Name.node == nil || v.Expression.node == nil {
+		switch {
+		case v.node == nil: // it is no mapping
+			continue
+		case lacks(v.node, variable{}, "name"), lacks(v.node, variable{}, "expression"):
 			d.fail(v.node, "a variable needs a name and an expression")
 			continue
-		}
-		switch {
+		case v.Name.node == nil:
+			continue
 		case !variableName.MatchString(v.Name.value):
 			d.fail(v.Name.node, "%q is not a variable name: letters, digits and _, not a digit first", v.Name.value)
 			continue
-		case slices.ContainsFunc(out, func(c compiledVariable) bool { return c.name == v.Name.value }):
+		case slices.Contains(d.vars, v.Name.value):
 			d.fail(v.Name.node, "the variable %q is given twice", v.Name.value)
 			continue
 		}
 		t := expression.Dyn // after a problem, so that what reads it is still checked
-		if p := d.expression(env, v.Expression); p != nil {
+		if v.Expression.node == nil {
+			// It was reported.
+		} else if p := d.expression(env, v.Expression); p != nil {
 			t = p.Result()
 			out = append(out, compiledVariable{v.Name.value, p})
 			d.fields.Bind(variablePrefix+v.Name.value, p)
@@ -280,6 +293,8 @@ func (d *decoder) failIssues(t text, offset int, source string, issues []*expres
 		switch {
 		case d.inLookup && (strings.HasPrefix(rest, variablePrefix) || strings.HasPrefix(rest, lookupPrefix)):
 			msg = "a lookup can read object, namespaceObject and now only: it comes before variables and other lookups"
+		case d.unreadVariables && strings.HasPrefix(rest, variablePrefix), d.unreadLookups && strings.HasPrefix(rest, lookupPrefix):
+			continue // what declares it could not be read
 		case strings.HasPrefix(rest, variablePrefix) && name != "" && !slices.Contains(d.vars, name):
 			msg = fmt.Sprintf("no variable %q is declared before this%s", name, suggest.DidYouMean(name, d.vars))
 		case strings.HasPrefix(rest, lookupPrefix):
@@ -317,7 +332,7 @@ func (d *decoder) patches(env *expression.Env, s spec, resources []schema.GroupV
 		d.fail(d.spec, "both patch and patches are given: use one of them")
 	case s.Patch != nil:
 		all = []patchSpec{*s.Patch}
-	case len(s.Patches) == 0:
+	case len(s.Patches) == 0 && (s.Patches != nil || lacks(d.body, spec{}, "patch") && lacks(d.body, spec{}, "patches")):
 		d.fail(d.spec, "spec.patch is missing: say what is to be changed")
 	}
 	env, err := env.WithPatchTypes()
@@ -326,6 +341,9 @@ func (d *decoder) patches(env *expression.Env, s spec, resources []schema.GroupV
 	}
 	out := make([]patchTemplate, 0, len(all))
 	for i, p := range all {
+		if p.node == nil {
+			continue // it is no mapping
+		}
 		d.part = Expression{Part: PartPatch, Patch: i}
 		out = append(out, d.patch(env, p, resources))
 	}

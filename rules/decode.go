@@ -11,11 +11,15 @@ import (
 // decoder reads and compiles one document. It collects all problems instead of
 // stopping at the first.
 type decoder struct {
-	doc         *yamldoc.Document
-	spec        *yaml.Node // the key, where what is missing in it is reported
-	rule        string
-	vars        []string                    // the variables that are declared so far
-	lookups     []string                    // the lookups, likewise
+	doc     *yamldoc.Document
+	spec    *yaml.Node // the key, where what is missing in it is reported
+	body    *yaml.Node // what stands under it, a mapping
+	rule    string
+	vars    []string // the variables that are declared so far
+	lookups []string // the lookups, likewise
+
+	unreadVariables, unreadLookups bool // there may be others, which could not be read
+
 	inLookup    bool                        // what is compiled belongs to a lookup
 	reads       map[string]yamldoc.Position // the names that the rule's CEL reads, and where first
 	fields      *expression.Analysis        // which of their fields

@@ -29,6 +29,13 @@ type Input struct {
 	// ReplicasPath is where the resource keeps what its scale subresource calls
 	// spec.replicas. Nil: it has none, or it is not known.
 	ReplicasPath []string
+	// HasStatus says that the resource has a status subresource, so that the
+	// server drops what is written to status elsewhere. False: it has none, or
+	// it is not known.
+	HasStatus bool
+	// Tainted says that Object holds what a rule that reads Secrets has made of
+	// it in this decision: what any rule tells of it is not to be shown.
+	Tainted bool
 	// Explain asks for verdicts of all rules, not only of those that change
 	// the object or fail.
 	Explain bool
@@ -142,7 +149,7 @@ func Evaluate(rules []*Rule, in Input) Result {
 	if failed != nil {
 		errs := map[*Rule]error{}
 		for _, r := range failed.rules {
-			errs[r] = &EvaluationError{"patch", failed.err, r.Secret}
+			errs[r] = &EvaluationError{"patch", failed.err, r.Secret || first.tainted}
 		}
 		return evaluateWithout(rules, in, first, errs)
 	}
@@ -155,6 +162,7 @@ type chain struct {
 	verdicts []Verdict
 	changes  []ruleChange // of enforced rules, in order
 	recheck  time.Time    // the earliest that a rule asks for; zero: none
+	tainted  bool         // the object holds what a rule read from Secrets
 }
 
 type ruleChange struct {
@@ -163,10 +171,10 @@ type ruleChange struct {
 }
 
 func runChain(rules []*Rule, in Input) chain {
-	c := chain{object: in.Object}
+	c := chain{object: in.Object, tainted: in.Tainted}
 	name, namespace := identity(in)
 	for _, r := range rules {
-		s := scope{in: &in, rule: r, object: c.object, start: c.object}
+		s := scope{in: &in, rule: r, object: c.object, start: c.object, tainted: c.tainted}
 		v, changes := s.evaluate(namespace, name)
 		if in.Trace {
 			v.Trace = s.trace(v)
@@ -179,6 +187,7 @@ func runChain(rules []*Rule, in Input) chain {
 			continue
 		}
 		c.object = s.object
+		c.tainted = c.tainted || taints(r, in.Resource)
 		for _, change := range changes {
 			c.changes = append(c.changes, ruleChange{r, change})
 		}
@@ -239,7 +248,7 @@ func (s *scope) evaluate(namespace, name string) (v Verdict, changes []*change) 
 		}
 		return v, nil
 	}
-	v.Outcome, v.Reason, v.Event = Patch, "", s.rule.event.render(s.rule, atStart{s})
+	v.Outcome, v.Reason, v.Event = Patch, "", s.rule.event.render(s, atStart{s})
 	return v, changes
 }
 
@@ -250,7 +259,7 @@ func (s *scope) failed(part string, err error) error {
 	if errors.As(err, &unknown) {
 		return unknown
 	}
-	return &EvaluationError{part, err, s.rule.Secret}
+	return &EvaluationError{part, err, s.isSecret()}
 }
 
 // skip says why the rule does not look at the object; empty: it does. It also

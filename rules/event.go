@@ -19,13 +19,15 @@ type eventTemplate struct {
 }
 
 // render never fails: a fix is not held back because it cannot be described.
-func (e eventTemplate) render(r *Rule, names expression.Resolver) Event {
-	message := fmt.Sprintf("changed by rule %s", r.Name)
-	if e.message != nil {
+// What a rule before this one read from Secrets may be in the object: then
+// nothing of it is told.
+func (e eventTemplate) render(s *scope, names expression.Resolver) Event {
+	message := fmt.Sprintf("changed by rule %s", s.rule.Name)
+	if e.message != nil && !(s.tainted && len(programsOf(e.message)) > 0) {
 		m, err := e.message.render(names)
 		if err != nil {
 			m = fmt.Sprintf("%s (its message could not be evaluated: %v)", message, err)
-			if r.Secret {
+			if s.isSecret() {
 				m = message + " (its message could not be evaluated)"
 			}
 		}

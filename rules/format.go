@@ -6,6 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/rectifier-dev/rectifier/internal/strictyaml"
+	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 )
 
 // The shape of a rule file: what may be written, before anything is compiled.
@@ -91,12 +92,21 @@ type match struct {
 // selector is a metav1.LabelSelector with its position.
 type selector struct {
 	metav1.LabelSelector
-	node *yaml.Node
+	node   *yaml.Node
+	broken bool // a part of it could not be read
 }
 
 func (s *selector) DecodeNode(d *strictyaml.Decoder, n *yaml.Node, path string) {
 	s.node = n
-	d.Decode(n, &s.LabelSelector, path)
+	report := d.Report
+	strict := *d
+	strict.Report = func(at yamldoc.Position, msg string) {
+		s.broken = true
+		report(at, msg)
+	}
+	var body selectorBody
+	strict.Decode(n, &body, path)
+	s.LabelSelector = body.LabelSelector
 }
 
 type lookup struct {

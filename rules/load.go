@@ -167,15 +167,23 @@ func (l *loader) rule(d *decoder, n *yaml.Node) {
 	}
 	mark := len(d.problems)
 	d.strict().Decode(n, &doc, "")
+	doc.Spec.forgetUnread()
 	name := doc.Metadata.Name
+	_, meta := field(n, "metadata")
 	switch {
-	case name.node == nil && d.ok(mark):
+	case name.node == nil && lacks(n, document{}, "metadata"), name.node == nil && meta != nil && meta.Kind == yaml.MappingNode && lacks(meta, metadata{}, "name"):
 		d.fail(n, "metadata.name is missing")
 	case name.node != nil && len(validation.IsDNS1123Label(name.value)) > 0:
 		d.fail(name.node, "%q is not a rule name: lower-case letters, digits and -, at most 63 characters", name.value)
 	}
-	if d.spec == nil {
+	if lacks(n, document{}, "spec") {
 		d.fail(n, "spec is missing")
+	}
+	// What could be read of a broken rule is looked at all the same, so that all
+	// that is wrong is told at once.
+	var compiled *Rule
+	if _, body := field(n, "spec"); body != nil && body.Kind == yaml.MappingNode {
+		compiled = d.compile(doc, body)
 	}
 	if name.node == nil {
 		return
@@ -183,7 +191,7 @@ func (l *loader) rule(d *decoder, n *yaml.Node) {
 	claim := namesake{pos: d.doc.Pos(name.node)}
 	claim.line = d.doc.Line(claim.pos.Line)
 	if d.ok(mark) {
-		claim.rule = d.compile(doc)
+		claim.rule = compiled
 	}
 	l.definitions = append(l.definitions, &Definition{claim.rule, name.value, d.doc, n, d.expressions})
 	l.named[name.value] = append(l.named[name.value], claim)

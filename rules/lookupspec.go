@@ -23,8 +23,12 @@ func (d *decoder) compileLookups(env *expression.Env, lookups []lookup) (*expres
 	for _, l := range lookups {
 		d.part = Expression{Part: PartLookup, Name: l.Name.value}
 		switch {
-		case l.Name.node == nil || l.Resource == nil:
+		case l.node == nil: // it is no mapping
+			continue
+		case lacks(l.node, lookup{}, "name"), lacks(l.node, lookup{}, "resource"):
 			d.fail(l.node, "a lookup needs a name and a resource")
+			continue
+		case l.Name.node == nil:
 			continue
 		case !variableName.MatchString(l.Name.value):
 			d.fail(l.Name.node, "%q is not a lookup name: letters, digits and _, not a digit first", l.Name.value)
@@ -33,7 +37,10 @@ func (d *decoder) compileLookups(env *expression.Env, lookups []lookup) (*expres
 			d.fail(l.Name.node, "the lookup %q is given twice", l.Name.value)
 			continue
 		}
-		compiled := &Lookup{Name: l.Name.value, Resource: d.gvr(*l.Resource), Optional: l.Optional}
+		compiled := &Lookup{Name: l.Name.value, Optional: l.Optional}
+		if l.Resource != nil && l.Resource.node != nil {
+			compiled.Resource = d.gvr(*l.Resource)
+		}
 		if l.Namespace != nil {
 			compiled.Namespaced = true
 			compiled.namespace = templates.namespace(l.Namespace.node)
@@ -88,7 +95,11 @@ func (t *templates) labelSelector(n *yaml.Node) template {
 	mark := len(t.problems)
 	for _, p := range strictyaml.Pairs(n) {
 		if !slices.Contains(selectorFields, p.Key.Value) {
-			t.fail(p.Key, "unknown field %q in labelSelector%s", p.Key.Value, suggest.DidYouMean(p.Key.Value, selectorFields))
+			advice := suggest.DidYouMean(p.Key.Value, selectorFields)
+			if advice == "" {
+				advice = ": " + labelsAdvice
+			}
+			t.fail(p.Key, "unknown field %q in labelSelector%s", p.Key.Value, advice)
 		}
 	}
 	parts := *t

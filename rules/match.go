@@ -95,6 +95,12 @@ func anyGlob(globs []glob, s string) bool {
 	return false
 }
 
+// MayMatchIn reports whether the rule can match an object in a namespace, by the
+// namespace's name.
+func (r *Rule) MayMatchIn(namespace string) bool {
+	return (r.match.namespaces == nil || anyGlob(r.match.namespaces, namespace)) && !anyGlob(r.match.excludeNamespaces, namespace)
+}
+
 // fieldRequirement compares the value at a path with a text; what is absent,
 // and what is not a scalar, is the empty text.
 type fieldRequirement struct {
@@ -168,6 +174,9 @@ func (d *decoder) globs(patterns []text) []glob {
 func (d *decoder) labelSelector(s *selector) labels.Selector {
 	if s == nil {
 		return nil
+	}
+	if s.broken {
+		return labels.Nothing() // it was reported
 	}
 	mark := len(d.problems)
 	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {

@@ -61,6 +61,9 @@ func (d *decoder) patch(env *expression.Env, p patchSpec, resources []schema.Gro
 	}
 	switch len(given) {
 	case 0:
+		if hasUnknown(p.node, patchSpec{}) {
+			break // one of them was meant to say it
+		}
 		d.fail(p.node, "the patch says nothing: give merge, json or applyConfiguration")
 	case 1:
 	default:

@@ -14,6 +14,10 @@ import (
 // known where objects of the resource keep their replica count.
 var ErrReplicasUnknown = errors.New("it is not known where this resource keeps its replica count: the scale subresource cannot be used")
 
+// ErrStatusDropped says that a rule would change status where the server drops
+// that.
+var ErrStatusDropped = errors.New("it changes status, which this resource takes through its status subresource only: give the patch subresource: status")
+
 // change is what one patch of one rule does to the working copy. Exactly one
 // of merge and ops is set; neither is empty.
 type change struct {
@@ -33,6 +37,9 @@ func (p *patchTemplate) render(names expression.Resolver, working map[string]any
 	c, next, err := p.renderOn(names, working, in.Schema)
 	if c == nil || err != nil {
 		return nil, working, err
+	}
+	if p.subresource == mainResource && in.HasStatus && !patch.Equal(working["status"], next["status"]) {
+		return nil, working, ErrStatusDropped
 	}
 	c.subresource, c.before = p.subresource, working
 	return c, next, nil

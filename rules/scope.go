@@ -26,6 +26,7 @@ type scope struct {
 	vars     []lazyValue    // like rule.variables; nil until one is read
 	found    []lazyList     // like rule.Lookups; nil until one is read
 	optedOut bool
+	tainted  bool      // the object holds what another rule read from Secrets
 	recheck  time.Time // when the rule wants to be asked again; zero: never
 }
 

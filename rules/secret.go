@@ -21,6 +21,15 @@ func readsSecrets(r *Rule) bool {
 	return false
 }
 
+// taints reports whether what a rule writes into objects of a resource may be
+// data of Secrets where nobody expects it. Secrets themselves are known to hold it.
+func taints(r *Rule, resource schema.GroupVersionResource) bool {
+	return r.Secret && !isSecret(resource)
+}
+
+// isSecret reports whether what the rule computes is not to be shown.
+func (s *scope) isSecret() bool { return s.rule.Secret || s.tainted }
+
 func isSecret(resource schema.GroupVersionResource) bool {
 	return resource.Group == "" && resource.Resource == "secrets"
 }

@@ -220,6 +220,9 @@ func (t *tracer) changes(p *patchTemplate, c *change, doc map[string]any) []Trac
 			out[i].Before, out[i].Value = mask(out[i].Before), mask(op.Value)
 			continue
 		}
+		if t.tainted {
+			out[i].Before = mask(out[i].Before)
+		}
 		out[i].Before = redactedAt(t.in.Resource, op.Path, out[i].Before)
 		out[i].Value = redactedAt(t.in.Resource, op.Path, op.Value)
 	}
@@ -235,7 +238,7 @@ func (t *tracer) traced(p *expression.Program, x *expression.Explanation, secret
 	out := &TracedExpression{Program: p, Source: x.Source, Offset: x.Offset, Operator: x.Operator, Err: t.hide(x.Err), ErrOffset: x.ErrOffset, NotNeeded: x.NotNeeded}
 	if x.Err == nil {
 		// What an expression goes through can hold more than what it reads.
-		if out.Value = x.Value.Show(); secret || t.rule.Secret && !isScalar(out.Value) {
+		if out.Value = x.Value.Show(); secret || t.isSecret() && !isScalar(out.Value) {
 			out.Value = mask(out.Value)
 		}
 	}
@@ -253,7 +256,7 @@ func (t *tracer) traced(p *expression.Program, x *expression.Explanation, secret
 func (t *tracer) hide(err error) error {
 	var unknown *UnknownError
 	switch {
-	case err == nil || !t.rule.Secret || errors.Is(err, expression.ErrNotReached):
+	case err == nil || !t.isSecret() || errors.Is(err, expression.ErrNotReached):
 		return err
 	case errors.As(err, &unknown):
 		return unknown

@@ -17,19 +17,23 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 type secrets struct {
 	rule     *Rule
 	resource schema.GroupVersionResource // of the object
+	tainted  bool                        // the object itself may hold it
 }
 
 func (s *scope) secrets() *secrets {
-	if !s.rule.Secret {
+	if !s.isSecret() {
 		return nil
 	}
-	return &secrets{s.rule, s.in.Resource}
+	return &secrets{s.rule, s.in.Resource, s.tainted}
 }
 
 // holds reports whether one of the programs reads data of a Secret.
 func (s *secrets) holds(programs ...*expression.Program) bool {
 	if s == nil || len(programs) == 0 {
 		return false
+	}
+	if s.tainted {
+		return true
 	}
 	reads := expression.NewAnalysis()
 	for _, v := range s.rule.variables {

@@ -1,13 +1,21 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/rectifier-dev/rectifier/engine"
+	"github.com/rectifier-dev/rectifier/internal/live"
 )
 
 // clusterFlags say which cluster a command talks to.
@@ -44,3 +52,56 @@ func (f *clusterFlags) config() (*rest.Config, error) {
 	config.UserAgent = "rectifier/" + versionString()
 	return config, nil
 }
+
+// checkNamespaces refuses what cannot be the name of a namespace.
+func checkNamespaces(names ...string) error {
+	for _, name := range names {
+		if len(validation.IsDNS1123Label(name)) > 0 {
+			return fmt.Errorf("--namespace: %q is not the name of a namespace", name)
+		}
+	}
+	return nil
+}
+
+// allNamespaces is a flag that is known from kubectl.
+const allNamespaces = "all-namespaces"
+
+// addAllNamespaces takes -A, which says what is so anyway: it is not shown.
+func addAllNamespaces(cmd *cobra.Command) {
+	cmd.Flags().BoolP(allNamespaces, "A", false, "the whole cluster: the default of --cluster")
+	_ = cmd.Flags().MarkHidden(allNamespaces)
+}
+
+// namespacesTimeout bounds the look at Namespaces: a cluster that does not answer
+// is told of by who waits for it.
+const namespacesTimeout = 5 * time.Second
+
+// readNamespaces reads the Namespaces of these names, as far as they may be read.
+// One that does not exist is an error of usage.
+func readNamespaces(ctx context.Context, config *rest.Config, names []string) (map[string]map[string]any, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, namespacesTimeout)
+	defer cancel()
+	found, err := live.Namespaces(ctx, config, names)
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	return found, nil
+}
+
+// clusterError is an error of the cluster, with what helps if a permission is
+// missing. command is that which prints it.
+func clusterError(err error, command string) error {
+	if errors.Is(err, engine.ErrForbidden) || apierrors.IsForbidden(err) {
+		err = fmt.Errorf("%w\n%s prints the role that is needed", err, command)
+	}
+	return &exitError{exitCluster, err}
+}
+
+// Commands that print the permissions that are needed.
+const (
+	printReadRole = "rectifier rbac --read-only"
+	printRole     = "rectifier rbac"
+)

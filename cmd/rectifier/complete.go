@@ -40,6 +40,14 @@ func completeArguments(cmd *cobra.Command) {
 	})
 }
 
+// plainDescriptions takes the marks of help texts out of flags' descriptions:
+// shells show them as they are.
+func plainDescriptions(root *cobra.Command) {
+	for _, cmd := range commands(root) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") })
+	}
+}
+
 func completeManifests(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return slices.Clone(manifestEndings), cobra.ShellCompDirectiveFilterFileExt
 }
@@ -54,7 +62,7 @@ func addCompletion(root *cobra.Command) {
 	}
 	completion.Short = "Print the script that makes a shell complete commands, flags and names"
 	completion.Long = `Completion prints a script for a shell. The help of each shell's command tells how
-to load it.
+to load it. That for bash needs the package bash-completion.
 
 For the plugin, kubectl does not use such a script, but its own, which asks a
 program named kubectl_complete-rectify. A link to the same binary will do:

@@ -44,7 +44,9 @@ func newDiff(s streams) *cobra.Command {
 
 For files it prints the lines that fix would write, as a unified diff that
 patch -p1 and git apply understand. A PATH is a file, a folder (recursive), or -
-for standard input.
+for standard input. Paths in the diff are relative to the working directory, for
+files below it; those elsewhere are written whole, and have to be applied where
+the leading folders are.
 
 With --cluster it looks at the objects that exist: all that the rules are about,
 or those named as RESOURCE or RESOURCE/NAME. It needs to list and watch what the
@@ -80,11 +82,15 @@ something would or a rule failed on an object, 2 if the input could not be read,
 			if err := f.validate(cmd); err != nil {
 				return &exitError{exitUsage, err}
 			}
+			if f.live {
+				f.rules.defaultLive(cmd)
+			}
 			return f.run(cmd.Context(), args, s)
 		},
 	}
 	cmd.ValidArgsFunction = f.complete
 	f.rules.add(cmd, nil)
+	tellDefaultLive(cmd, "with --cluster")
 	f.output.add(cmd, "text", "json", "yaml")
 	f.colour.add(cmd)
 	flags := cmd.Flags()
@@ -99,6 +105,7 @@ something would or a rule failed on an object, 2 if the input could not be read,
 	flags.StringVar(&f.fieldManager, "field-manager", engine.DefaultFieldManager, "with --server-dry-run, the `NAME` under which changes are tried")
 	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "with --cluster, give up after this long")
 	flags.IntVarP(&f.verbosity, "v", "v", 0, "with --cluster, log verbosity")
+	addAllNamespaces(cmd)
 	return cmd
 }
 
@@ -126,6 +133,10 @@ func (f *diffFlags) validate(cmd *cobra.Command) error {
 		return errors.New("--namespace is empty: is a variable not set?")
 	case !f.live && len(f.namespaces) > 1:
 		return errors.New("--namespace is one namespace for files: the one of objects that do not say theirs")
+	case checkNamespaces(f.namespaces...) != nil:
+		return checkNamespaces(f.namespaces...)
+	case changed(allNamespaces) && (!f.live || changed("namespace")):
+		return errors.New("-A does not go with files or --namespace: with --cluster, all namespaces is the default")
 	case f.timeout <= 0:
 		return errors.New("--timeout must be positive")
 	}
@@ -152,6 +163,7 @@ func (f *diffFlags) run(ctx context.Context, args []string, s streams) error {
 	if errors.As(err, &exit) && exit.code == exitUsage && exit.err != nil && report.Summary.Objects == 0 {
 		return err // nothing was looked at
 	}
+	printer.nothing = err != nil && report.Summary.Objects == 0
 	if printed := f.finish(report, printer); printed != nil {
 		return printed
 	}
@@ -172,6 +184,7 @@ func (f *diffFlags) complete(cmd *cobra.Command, args []string, typed string) ([
 	if !f.live {
 		return completeManifests(cmd, args, typed)
 	}
+	f.rules.defaultLive(cmd)
 	set, _, err := f.rules.load(streams{in: strings.NewReader(""), out: io.Discard, err: io.Discard})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -188,6 +201,10 @@ func (f *diffFlags) complete(cmd *cobra.Command, args []string, typed string) ([
 func (f *diffFlags) finish(report *diffReport, p *diffPrinter) error {
 	if p.err != nil {
 		return fmt.Errorf("print the differences: %w", p.err)
+	}
+	if p.nothing && p.text {
+		p.progress.clear()
+		return nil
 	}
 	if !p.text {
 		if err := printData(p.streams, f.output.value, report); err != nil {

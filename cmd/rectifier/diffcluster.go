@@ -33,6 +33,10 @@ func (f *diffFlags) diffCluster(ctx context.Context, set *rules.Set, names []str
 	klog.SetLogger(logger)
 	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, logger), f.timeout)
 	defer cancel()
+	read, err := readNamespaces(ctx, config, f.namespaces)
+	if err != nil {
+		return err
+	}
 	selected, err := selectObjects(set, names, func(arg live.Argument) ([]schema.GroupVersionResource, error) {
 		cluster, err := live.Connect(ctx, config)
 		if err != nil {
@@ -44,7 +48,7 @@ func (f *diffFlags) diffCluster(ctx context.Context, set *rules.Set, names []str
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(engine.Options{Config: config, Rules: set, Namespaces: f.namespaces, FieldManager: f.fieldManager, DryRun: true})
+	e, err := engine.New(engine.Options{Config: config, Rules: set, Namespaces: f.namespaces, ReadNamespaces: read, FieldManager: f.fieldManager, DryRun: true})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -73,7 +77,7 @@ func (f *diffFlags) diffCluster(ctx context.Context, set *rules.Set, names []str
 	case errors.Is(err, engine.ErrParked) && !errors.Is(err, engine.ErrUnreachable):
 		return &exitError{exitFindings, err}
 	case err != nil:
-		return &exitError{exitCluster, err}
+		return clusterError(err, printReadRole)
 	case refused > 0:
 		return &exitError{exitCluster, fmt.Errorf("%s could not be tried", count(refused, "change", "changes"))}
 	}
@@ -107,7 +111,7 @@ func selectObjects(set *rules.Set, args []string, resolve func(live.Argument) ([
 		if len(s.resources) == 0 {
 			found, err := resolve(live.ParseArgument(resource))
 			if err != nil {
-				return nil, &exitError{exitCluster, err}
+				return nil, clusterError(err, printReadRole)
 			}
 			for _, r := range found {
 				if len(set.For(r)) > 0 {

@@ -90,7 +90,7 @@ func (f *diffFixture) create(objects ...string) {
 
 func (f *diffFixture) diff(more ...string) (code int, out, told string) {
 	f.Helper()
-	code, out, told = invoke(f.T, slices.Concat([]string{"diff", "--cluster", "--kubeconfig", f.kubeconfig, "--rules", f.rules}, more)...)
+	code, out, told = invoke(f.T, slices.Concat([]string{"diff", "--cluster", "--kubeconfig", f.kubeconfig, "--rules", f.rules, "--builtin", "none"}, more)...)
 	tidy := strings.NewReplacer(f.ns, "NS")
 	return code, tidy.Replace(out), tidy.Replace(told)
 }
@@ -101,7 +101,7 @@ func (f *diffFixture) requests() (reads int, others []string) {
 	f.Helper()
 	var events []controlplane.AuditEvent
 	// A request of the user's own afterwards, to be sure that none is missing.
-	invoke(f.T, "diff", "--cluster", "--kubeconfig", f.kubeconfig, "--rules", f.rules, "-n", f.ns)
+	invoke(f.T, "diff", "--cluster", "--kubeconfig", f.kubeconfig, "--rules", f.rules, "--builtin", "none", "-n", f.ns)
 	testcluster.Eventually(f, 10*time.Second, func() (err error) {
 		events, err = f.cp.AuditEvents(func(e *controlplane.AuditEvent) bool { return e.User.Username == f.user })
 		if err == nil && !slices.ContainsFunc(events, func(e controlplane.AuditEvent) bool { return e.ObjectRef.Namespace == f.ns && e.Verb != "patch" }) {
@@ -194,7 +194,7 @@ func TestDiffLiveOfOneNamespace(t *testing.T) {
 	if code != exitFindings || !strings.Contains(out, "+    team: shop") {
 		t.Errorf("exit code %d\n%s%s", code, out, told)
 	}
-	if code, out, told := f.diff(); code != exitCluster || out != "" || !strings.Contains(told, "v1/configmaps: list configmaps at cluster scope") {
+	if code, out, told := f.diff(); code != exitCluster || out != "" || !strings.Contains(told, "v1/configmaps: may not list configmaps at cluster scope") {
 		t.Errorf("of the whole cluster: exit code %d\n%s%s", code, out, told)
 	}
 }
@@ -209,7 +209,7 @@ func TestDiffLiveWithoutAPermission(t *testing.T) {
 	if code != exitCluster || !strings.Contains(out, "+    team: shop") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-	for _, line := range []string{"v1/services: list services at cluster scope; parked: services", "rule looks-up on v1/configmaps: parked: it looks up v1/secrets"} {
+	for _, line := range []string{"v1/services: may not list services at cluster scope; parked: services", "rule looks-up on v1/configmaps: parked: it looks up v1/secrets"} {
 		if !strings.Contains(told, line) {
 			t.Errorf("it does not say %q:\n%s", line, told)
 		}

@@ -6,7 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/rectifier-dev/rectifier/internal/input"
@@ -20,6 +24,9 @@ import (
 
 // diffFiles shows what fix would write: it reads and evaluates as fix does.
 func (f *diffFlags) diffFiles(ctx context.Context, set *rules.Set, paths []string, report *diffReport, p *diffPrinter) error {
+	if err := oneStdin(paths, f.rules.paths, f.crds, f.objects); err != nil {
+		return err
+	}
 	fix := &fixFlags{crds: f.crds, objects: f.objects, now: f.now, namespace: "default"}
 	if len(f.namespaces) > 0 {
 		fix.namespace = f.namespaces[0]
@@ -30,7 +37,7 @@ func (f *diffFlags) diffFiles(ctx context.Context, set *rules.Set, paths []strin
 	}
 	sources, err := input.Find(paths, p.in)
 	if err != nil {
-		return &exitError{exitUsage, fmt.Errorf("read the manifests: %w", err)}
+		return &exitError{exitUsage, fmt.Errorf("read the manifests: %w%s", err, f.liveHint(paths, err))}
 	}
 	err = (&fixJob{fixer: fixer}).learn(ctx, sources)
 	unreadable := 0
@@ -49,6 +56,20 @@ func (f *diffFlags) diffFiles(ctx context.Context, set *rules.Set, paths []strin
 		return &exitError{code: exitUsage}
 	}
 	return nil
+}
+
+// inCluster is what RESOURCE/NAME looks like.
+var inCluster = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.]*/[a-z0-9][a-z0-9.-]*$`)
+
+// liveHint tells of --cluster where a path is none and looks like an object.
+func (f *diffFlags) liveHint(paths []string, err error) string {
+	for _, path := range paths {
+		if _, stat := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && errors.Is(stat, fs.ErrNotExist) &&
+			inCluster.MatchString(path) && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+			return "; for an object in the cluster: --cluster " + path
+		}
+	}
+	return ""
 }
 
 // fileDiff compares one file with what fix would make of it. It holds the text,
@@ -155,7 +176,7 @@ func (d *fileDiff) change(object *manifest.Object) (c *objectChange, matched boo
 		seen, result, matched = e.Object, e.Result, isMatched(e.Verdicts)
 	}
 	ref := refOf(seen)
-	ref.File, ref.Line = object.Position().File, object.Position().Line
+	ref.File, ref.Line, ref.Column = object.Position().File, object.Position().Line, object.Position().Column
 	return newChange(ref, seen, result), matched
 }
 
@@ -205,10 +226,40 @@ func (d *fileDiff) printObjects() {
 	}
 }
 
-// diffName is a path as it stands in the header of a diff, behind a/ or b/.
+// diffName is a path as it stands in the header of a diff, behind a/ or b/: that
+// of a file below the working directory is relative to it, as patch and git apply
+// want it, however it was given.
 func diffName(side, name string) string {
 	if name == input.Stdin {
 		return side + name
 	}
-	return side + strings.TrimLeft(filepath.ToSlash(filepath.Clean(name)), "/")
+	return side + strings.TrimLeft(filepath.ToSlash(belowWorkingDirectory(filepath.Clean(name))), "/")
+}
+
+// belowWorkingDirectory makes a path relative to the working directory, if it is
+// below that.
+func belowWorkingDirectory(name string) string {
+	if filepath.IsLocal(name) {
+		return name
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return name
+	}
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	if local, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(local) {
+		return local
+	}
+	// The folder may be written in another way, with a link in it.
+	realDir, err := filepath.EvalSymlinks(dir)
+	folder, errFolder := filepath.EvalSymlinks(filepath.Dir(path))
+	if errors.Join(err, errFolder) == nil {
+		if local, err := filepath.Rel(realDir, filepath.Join(folder, filepath.Base(path))); err == nil && filepath.IsLocal(local) {
+			return local
+		}
+	}
+	return name
 }

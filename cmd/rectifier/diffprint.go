@@ -22,6 +22,7 @@ type diffPrinter struct {
 	colour   bool
 	progress *progress // through which everything is told
 	err      error     // of printing to out: nothing is printed after it
+	nothing  bool      // was looked at: there is nothing to count
 }
 
 func newDiffPrinter(s streams, text, colour bool) *diffPrinter {
@@ -106,10 +107,14 @@ func (p *diffPrinter) summary(r *diffReport) {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", c.Rule, c.Changed, c.Audited, c.Failed)
 	}
 	_ = w.Flush() // what cannot be said on standard error can be said nowhere
-	p.tell("%s, %d matched, %d would change, %s\n",
-		count(r.Summary.Objects, "object", "objects"), r.Summary.Matched, r.Summary.Changed, count(r.Summary.Failed, "failure", "failures"))
-	if r.Summary.Matched == 0 {
-		p.tell("warning: 0 objects matched\n")
+	alone := ""
+	if r.Summary.LeftAlone > 0 {
+		alone = fmt.Sprintf(", left alone %d (they ask for it)", r.Summary.LeftAlone)
+	}
+	p.tell("%s, %d matched, %d would change, %s%s\n",
+		count(r.Summary.Objects, "object", "objects"), r.Summary.Matched, r.Summary.Changed, count(r.Summary.Failed, "failure", "failures"), alone)
+	if r.Summary.Matched == 0 && r.Summary.LeftAlone == 0 {
+		p.tell("warning: 0 objects matched; the rules are about %s\n", r.about)
 	}
 }
 

@@ -20,7 +20,8 @@ type diffReport struct {
 	Rules   []ruleCounts   `json:"rules"` // all of them, in the order of evaluation
 	Summary diffCounts     `json:"summary"`
 
-	brief bool // Objects are not kept: what there is to say of them is printed as they come
+	about string // what the rules are about
+	brief bool   // Objects are not kept: what there is to say of them is printed as they come
 }
 
 type diffCounts struct {
@@ -29,6 +30,8 @@ type diffCounts struct {
 	Changed int `json:"changed"`
 	Audited int `json:"audited"` // rules of mode Audit that would change an object
 	Failed  int `json:"failed"`  // rules that failed on an object, objects without a decision
+	// LeftAlone are the objects that asked not to be touched.
+	LeftAlone int `json:"leftAlone,omitempty"`
 }
 
 type ruleCounts struct {
@@ -42,6 +45,7 @@ type ruleCounts struct {
 type objectRef struct {
 	File       string `json:"file,omitempty"`
 	Line       int    `json:"line,omitempty"`
+	Column     int    `json:"column,omitempty"`
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
@@ -62,7 +66,7 @@ func (o objectRef) where() string {
 	if o.File == "" {
 		return "live: " + o.String()
 	}
-	return fmt.Sprintf("%s:%d: %s", o.File, o.Line, o)
+	return fmt.Sprintf("%s:%d:%d: %s", o.File, o.Line, o.Column, o)
 }
 
 // refOf names an object. Its namespace is the one that the rules saw.
@@ -94,6 +98,7 @@ type objectChange struct {
 
 	before, after map[string]any // not masked
 	computed      bool           // from Secrets
+	leftAlone     bool           // it asks a rule for it
 }
 
 // masks are the masks for the object before and after.
@@ -122,7 +127,7 @@ type eventText struct {
 }
 
 func newDiffReport(set *rules.Set) *diffReport {
-	r := &diffReport{Objects: []objectChange{}, Rules: []ruleCounts{}}
+	r := &diffReport{Objects: []objectChange{}, Rules: []ruleCounts{}, about: whatTheyAreAbout(set)}
 	for _, rule := range set.All() {
 		r.Rules = append(r.Rules, ruleCounts{Rule: rule.Name})
 	}
@@ -141,6 +146,7 @@ func newChange(ref objectRef, object map[string]any, result rules.Result) *objec
 		hint = func(error) string { return "" } // there is nothing to give
 	}
 	for _, v := range result.Verdicts {
+		c.leftAlone = c.leftAlone || v.OptedOut && v.Err == nil
 		switch {
 		case v.Err != nil:
 			c.Rules = append(c.Rules, ruleOutcome{Rule: v.Rule.Name, Outcome: outcomeError, Error: v.Err.Error() + hint(v.Err)})
@@ -195,6 +201,9 @@ func (r *diffReport) add(c *objectChange, matched bool) (news bool) {
 	}
 	if c.Error != "" {
 		r.Summary.Failed++
+	}
+	if c.leftAlone {
+		r.Summary.LeftAlone++
 	}
 	for _, o := range c.Rules {
 		r.count(o)

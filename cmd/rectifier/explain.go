@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,10 +57,14 @@ cluster could not be reached or refused.`,
 			if err := f.validate(cmd, args); err != nil {
 				return &exitError{exitUsage, err}
 			}
+			if len(f.files) == 0 {
+				f.rules.defaultLive(cmd)
+			}
 			return f.run(cmd.Context(), args, s)
 		},
 	}
 	f.rules.add(cmd, nil)
+	tellDefaultLive(cmd, "without -f")
 	f.cluster.add(cmd)
 	f.output.add(cmd, "text", "json", "yaml")
 	flags := cmd.Flags()
@@ -71,6 +77,7 @@ cluster could not be reached or refused.`,
 	for _, live := range []string{"kubeconfig", "context", "timeout"} {
 		cmd.MarkFlagsMutuallyExclusive("filename", live)
 	}
+	addAllNamespaces(cmd)
 	cmd.ValidArgsFunction = f.completeObjects
 	return cmd
 }
@@ -86,6 +93,12 @@ func (f *explainFlags) validate(cmd *cobra.Command, args []string) error {
 		return errors.New("--crds and --objects are for -f: a cluster knows its own")
 	case cmd.Flags().Changed("namespace") && f.namespace == "":
 		return errors.New("--namespace is empty: is a variable not set?")
+	case f.namespace != "" && checkNamespaces(f.namespace) != nil:
+		return checkNamespaces(f.namespace)
+	case cmd.Flags().Changed(allNamespaces):
+		return errors.New("-A: an object is in one namespace: give it with -n; without RESOURCE/NAME, diff --cluster looks at objects, and all namespaces is the default")
+	case !offline && fileAmong(args) != "":
+		return fmt.Errorf("to explain a file: -f %s", fileAmong(args))
 	case f.timeout <= 0:
 		return errors.New("--timeout must be positive")
 	}
@@ -136,4 +149,15 @@ func (f *explainFlags) run(ctx context.Context, args []string, s streams) error 
 func (f *explainFlags) load(s streams) (*rules.Set, writtenRules, []*rules.Problem, error) {
 	set, definitions, problems, err := f.rules.loadDefinitions(s)
 	return set, newWrittenRules(definitions), problems, err
+}
+
+// fileAmong returns the first argument that is the name of a file.
+func fileAmong(args []string) string {
+	for _, arg := range args {
+		info, err := os.Stat(arg)
+		if err == nil && (info.Mode().IsRegular() || info.IsDir() && strings.HasSuffix(arg, "/")) {
+			return arg
+		}
+	}
+	return ""
 }

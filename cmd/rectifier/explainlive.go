@@ -31,7 +31,7 @@ func (f *explainFlags) explainLive(ctx context.Context, set *rules.Set, written 
 	defer cancel()
 	cluster, err := live.Connect(ctx, config)
 	if err != nil {
-		return report, &exitError{exitCluster, err}
+		return report, clusterError(err, printReadRole)
 	}
 	for _, w := range wanted {
 		resources, err := cluster.Resources(w.resource, func(r schema.GroupResource) bool { return len(set.Versions(r)) > 0 })
@@ -42,9 +42,12 @@ func (f *explainFlags) explainLive(ctx context.Context, set *rules.Set, written 
 			o, err := f.explainLiveObject(ctx, cluster, set, written, resource, w.name, now)
 			switch {
 			case errors.Is(err, live.ErrNotFound):
+				if _, noNamespace := readNamespaces(ctx, config, f.namespaceGiven()); noNamespace != nil {
+					return report, noNamespace
+				}
 				return report, &exitError{exitUsage, err}
 			case err != nil:
-				return report, &exitError{exitCluster, err}
+				return report, clusterError(err, printReadRole)
 			}
 			report.Objects = append(report.Objects, o)
 		}
@@ -103,6 +106,14 @@ func (f *explainFlags) explainLiveObject(ctx context.Context, cluster *live.Clus
 		out.Rules = append(out.Rules, written.rule(v, cannot[v.Rule], whatTheClusterLacks))
 	}
 	return out, ctx.Err()
+}
+
+// namespaceGiven is what --namespace names, if it does.
+func (f *explainFlags) namespaceGiven() []string {
+	if f.namespace == "" {
+		return nil
+	}
+	return []string{f.namespace}
 }
 
 // liveNamespace is where kubectl would look.

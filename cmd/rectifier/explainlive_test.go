@@ -216,7 +216,7 @@ ConfigMap NS/settings
   note: no rule is about objects of kind ConfigMap in v1
 `, ""},
 		{[]string{"deploy/nope"}, exitUsage, "", "rectifier: get deployments.apps NS/nope: not found\n"},
-		{[]string{"pods/p"}, exitCluster, "", "rectifier: get pods NS/p: Forbidden (HTTP 403)\n"},
+		{[]string{"pods/p"}, exitCluster, "", "rectifier: get pods NS/p: Forbidden (HTTP 403)\nrectifier rbac --read-only prints the role that is needed\n"},
 		{[]string{"deploymnts/web"}, exitUsage, "", "rectifier: the cluster serves no resource \"deploymnts\" (did you mean \"deployments\"?)\n"},
 		{[]string{"deployments.v2.apps/web"}, exitUsage, "", "rectifier: the cluster serves no resource \"deployments.v2.apps\" (did you mean \"deployments\"?)\n"},
 		{[]string{"web"}, exitUsage, "", "rectifier: \"web\" names no object: write RESOURCE/NAME, such as deployments/web\n"},
@@ -237,7 +237,7 @@ ConfigMap NS/settings
 // onlyReads checks all requests of the user.
 func (f *explainFixture) onlyReads() {
 	f.Helper()
-	invoke(f.T, "explain", "--kubeconfig", f.config, "--rules", f.rules, "-n", f.ns, "configmaps/the-last-one")
+	invoke(f.T, "explain", "--kubeconfig", f.config, "--rules", f.rules, "--builtin", "none", "-n", f.ns, "configmaps/the-last-one")
 	count := 0
 	testcluster.Eventually(f, 10*time.Second, func() error {
 		events, err := f.cp.AuditEvents(func(e *controlplane.AuditEvent) bool { return e.User.Username == f.user })

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -32,17 +33,48 @@ func printExplanations(w io.Writer, r explainReport) error {
 
 type explainPrinter struct{ text bytes.Buffer }
 
+// maxLine is how wide a line may be, if its columns can stand on several.
+const maxLine = 120
+
 // line writes a line of columns, two blanks for each level before it and three
 // between the columns. What is empty is left out.
 func (p *explainPrinter) line(level int, columns ...string) {
-	shown := columns[:0:0]
-	for _, c := range columns {
-		if c != "" {
-			shown = append(shown, c)
-		}
-	}
-	p.text.WriteString(strings.TrimRight(strings.Repeat("  ", level)+strings.Join(shown, "   "), " ") + "\n")
+	columns = slices.DeleteFunc(columns, func(c string) bool { return c == "" })
+	p.text.WriteString(strings.TrimRight(strings.Repeat("  ", level)+strings.Join(columns, "   "), " ") + "\n")
 }
+
+// values is line for columns that hold values: what does not fit goes on a line of
+// its own below.
+func (p *explainPrinter) values(level int, columns ...string) {
+	line, begun := strings.Repeat("  ", level), false
+	for _, c := range columns {
+		switch {
+		case c == "":
+			continue
+		case begun && utf8.RuneCountInString(line)+3+utf8.RuneCountInString(c) > maxLine:
+			p.text.WriteString(strings.TrimRight(line, " ") + "\n")
+			line = strings.Repeat("  ", level+2) + c
+		case begun:
+			line += "   " + c
+		default:
+			line += c
+		}
+		begun = true
+	}
+	p.text.WriteString(strings.TrimRight(line, " ") + "\n")
+}
+
+// valued are the columns of an expression and its value: one, as long as the
+// value is short, so that they stay together.
+func valued(value, source string) []string {
+	if len(value) > maxBeside {
+		return []string{value, source}
+	}
+	return []string{pad(value, boolWidth) + "   " + source}
+}
+
+// maxBeside is how long a value may be that stays beside a long expression.
+const maxBeside = 20
 
 func (p *explainPrinter) object(o explainedObject) {
 	where := ""
@@ -84,7 +116,12 @@ func (p *explainPrinter) rule(r explainedRule, width int) {
 	labels := newLabels(r)
 	p.line(2, labels.pad("match"), "yes")
 	for _, l := range r.Lookups {
-		p.line(2, labels.pad("lookups."+l.Name), lookupText(l), l.Query, unless(l.Read, "(not read)"))
+		columns := []string{labels.pad("lookups." + l.Name), lookupText(l), l.Query, unless(l.Read, "(not read)")}
+		if l.Objects != nil && len(columns[1]) > maxBeside {
+			p.values(2, columns...)
+		} else {
+			p.line(2, columns...)
+		}
 	}
 	for _, v := range r.Variables {
 		p.expression(labels.pad("variables."+v.Name), &v.explainedPart, unless(v.Read, "(not read)"))
@@ -153,13 +190,13 @@ func (p *explainPrinter) expression(label string, x *explainedPart, mark string)
 	if x.Error != "" {
 		p.line(2, label, "error: "+oneLine(x.Error), mark)
 	} else {
-		p.line(2, label, show(*x.Value), mark)
+		p.values(2, label, show(*x.Value), mark)
 	}
 	switch {
 	case mark != "": // it did not count
-	case len(x.Parts) > 0:
+	case len(x.Parts) > 0 && x.Operator != "!": // what is negated must not stand there alone
 		p.parts(3, x)
-	case x.Error != "" || strings.TrimSpace(label) == "condition":
+	case len(x.Parts) > 0 || x.Error != "" || strings.TrimSpace(label) == "condition":
 		p.part(3, x)
 	}
 }
@@ -176,13 +213,13 @@ func (p *explainPrinter) parts(level int, x *explainedPart) {
 func (p *explainPrinter) part(level int, x *explainedPart) {
 	switch {
 	case x.NotNeeded && x.Error != "":
-		p.line(level, pad("error", boolWidth), oneLine(x.Source), "(not needed: "+oneLine(x.Error)+")")
+		p.values(level, append(valued("error", oneLine(x.Source)), "(not needed: "+oneLine(x.Error)+")")...)
 		return
 	case x.NotNeeded:
-		p.line(level, pad(show(*x.Value), boolWidth), oneLine(x.Source), comparison(x), "(not needed)")
+		p.values(level, slices.Concat(valued(show(*x.Value), oneLine(x.Source)), comparison(x), []string{"(not needed)"})...)
 		return
 	case x.Error != "":
-		p.line(level, pad("error", boolWidth), oneLine(x.Source))
+		p.line(level, valued("error", oneLine(x.Source))...)
 		if len(x.Parts) > 0 {
 			p.parts(level+1, x)
 			return
@@ -193,7 +230,7 @@ func (p *explainPrinter) part(level int, x *explainedPart) {
 		}
 		return
 	}
-	p.line(level, pad(show(*x.Value), boolWidth), oneLine(x.Source), comparison(x))
+	p.values(level, append(valued(show(*x.Value), oneLine(x.Source)), comparison(x)...)...)
 	p.parts(level+1, x)
 }
 
@@ -208,22 +245,30 @@ func lines(text string) []string {
 }
 
 // comparison shows the values that a comparison or a call is about, where it is
-// not true.
-func comparison(x *explainedPart) string {
+// not true; long ones in columns of their own.
+func comparison(x *explainedPart) []string {
 	if len(x.Operands) == 0 || *x.Value == true {
-		return ""
+		return nil
 	}
 	var values []string
 	for _, o := range x.Operands {
 		if o.Error != "" {
-			return ""
+			return nil
 		}
 		values = append(values, show(*o.Value))
 	}
 	if r, _ := utf8.DecodeRuneInString(x.Operator); unicode.IsLetter(r) && x.Operator != "in" {
-		return fmt.Sprintf("(%s.%s(%s))", values[0], x.Operator, strings.Join(values[1:], ", "))
+		return together("("+values[0], "."+x.Operator+"("+strings.Join(values[1:], ", ")+"))", "")
 	}
-	return fmt.Sprintf("(%s %s %s)", values[0], x.Operator, values[1])
+	return together("("+values[0], x.Operator+" "+values[1]+")", " ")
+}
+
+// together joins what is short enough.
+func together(left, right, glue string) []string {
+	if utf8.RuneCountInString(left)+utf8.RuneCountInString(right) <= maxShown {
+		return []string{left + glue + right}
+	}
+	return []string{left, right}
 }
 
 func (p *explainPrinter) patch(label string, c explainedPatch) {
@@ -242,7 +287,7 @@ func (p *explainPrinter) patch(label string, c explainedPatch) {
 		p.line(2, label, what+", "+count(len(c.Operations), "operation", "operations"))
 	}
 	for _, o := range c.Operations {
-		p.line(3, fmt.Sprintf("%s %s", o.Op, o.Path), changeText(o))
+		p.values(3, fmt.Sprintf("%s %s", o.Op, o.Path), changeText(o))
 	}
 }
 
@@ -299,5 +344,12 @@ func cut(s string) string {
 	if len(runes) <= maxShown {
 		return s
 	}
-	return string(runes[:maxShown-1]) + "…"
+	end := maxShown - 1
+	for i := end; i > maxShown/2; i-- { // between two elements, if there are some
+		if runes[i-1] == ',' || runes[i-1] == ' ' {
+			end = i
+			break
+		}
+	}
+	return string(runes[:end]) + "…"
 }

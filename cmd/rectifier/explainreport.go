@@ -27,7 +27,6 @@ func (r explainReport) failed() bool {
 
 type explainedObject struct {
 	objectRef
-	Column   int             `json:"column,omitempty"`
 	Resource string          `json:"resource,omitempty"` // group/version/resource; empty: not known
 	Notes    []string        `json:"notes,omitempty"`    // what could not be read, what no rule is about
 	Rules    []explainedRule `json:"rules"`              // in the order of evaluation

@@ -73,6 +73,9 @@ and left out; with --in-place its file stays as it is.`,
 }
 
 func (f *fixFlags) run(ctx context.Context, paths []string, s streams) error {
+	if err := oneStdin(paths, f.rules.paths, f.crds, f.objects); err != nil {
+		return err
+	}
 	set, problems, err := f.rules.load(s)
 	if err != nil {
 		return err
@@ -159,9 +162,14 @@ func whatToGive(err error) string {
 func printSummary(w io.Writer, r offline.Report, set *rules.Set) {
 	fmt.Fprintf(w, "%s, %d matched, %d changed, %s\n",
 		count(r.Objects, "object", "objects"), r.Matched, r.Changed, count(r.Failures, "failure", "failures"))
-	if r.Matched > 0 {
-		return
+	if r.Matched == 0 {
+		fmt.Fprintf(w, "warning: 0 objects matched; the rules are about %s\n", whatTheyAreAbout(set))
 	}
+}
+
+// whatTheyAreAbout names the resources that rules are about, not more than fit
+// on a line.
+func whatTheyAreAbout(set *rules.Set) string {
 	var names []string
 	for _, resource := range set.Resources() {
 		if len(names) == 5 {
@@ -170,7 +178,7 @@ func printSummary(w io.Writer, r offline.Report, set *rules.Set) {
 		}
 		names = append(names, rules.ResourceName(resource))
 	}
-	fmt.Fprintf(w, "warning: 0 objects matched; the rules are about %s\n", strings.Join(names, ", "))
+	return strings.Join(names, ", ")
 }
 
 // relaxCollector lets the garbage collector work less often: fix makes much

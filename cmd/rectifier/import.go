@@ -75,6 +75,13 @@ func runImport(paths []string, o importer.Options, s streams) error {
 	if _, err := io.WriteString(s.out, result.YAML()); err != nil {
 		return fmt.Errorf("print the rules: %w", err)
 	}
+	if result.Policies > 0 {
+		summary := count(result.Policies, "policy", "policies") + ", " + count(len(result.Rules), "rule", "rules")
+		if result.Dropped > 0 {
+			summary += fmt.Sprintf(", %d not carried over", result.Dropped)
+		}
+		fmt.Fprintln(s.err, summary)
+	}
 	switch {
 	case len(result.Unreadable) > 0:
 		return &exitError{code: exitUsage}

@@ -28,6 +28,23 @@ func readManifests(what string, paths []string, s streams) ([]*manifest.File, er
 	return out, nil
 }
 
+// oneStdin refuses a command line that names standard input (-) for two things:
+// the second would get nothing, and say nothing of it.
+func oneStdin(uses ...[]string) error {
+	n := 0
+	for _, paths := range uses {
+		for _, path := range paths {
+			if path == "-" {
+				n++
+			}
+		}
+	}
+	if n > 1 {
+		return &exitError{exitUsage, errors.New("standard input (-) is named twice, and can be read once only: use files for the others")}
+	}
+	return nil
+}
+
 // addObjects adds what is in the manifests to a world, and keeps nothing else.
 func addObjects(world *offline.World, paths []string, s streams) error {
 	sources, err := input.Find(paths, s.in)

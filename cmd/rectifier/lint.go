@@ -25,6 +25,7 @@ type lintFlags struct {
 	crds    []string
 	failOn  string
 	list    bool
+	explain string
 	output  outputFlag
 	live    lintCluster
 }
@@ -34,25 +35,27 @@ func newLint(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lint PATH…",
 		Short: "Find what is wrong with rules before they run",
-		Long: `Lint finds what is wrong with rules, as far as that can be known before they run:
-what keeps a rule from loading, and what loads but is a known trap. A PATH is a
-file, a folder (recursive), or - for standard input. A folder may hold manifests
-beside rules; CRDs among them are used like those of --crds.
+		Long: `Lint finds what is wrong with rules, as far as that can be known before they
+run: what keeps a rule from loading, and what loads but is a known trap. A PATH
+is a file, a folder (recursive), or - for standard input. A folder may hold
+manifests beside rules; CRDs among them are used like those of --crds.
 
-Each problem has the ID of the check that found it. docs/lint/ID.md explains the
-check; a comment at the line, above it, or at the head of the rule silences it:
+Each problem has the ID of the check that found it. --explain ID tells what the
+check finds and what to write instead; a comment at the line, above it, or at
+the head of the rule silences it:
 
   # rectifier:ignore ID reason
 
 With --cluster, resources and schemas are those of the live cluster; lint only
 reads what it serves.
 
-The exit code is 1 if a problem was found, 2 if there is no rule or a PATH cannot
-be read, 3 if the cluster could not be reached or refused.`,
+The exit code is 1 if a problem was found, 2 if there is no rule or a PATH
+cannot be read, 3 if the cluster could not be reached or refused.`,
 		Example: `  rectifier lint rules/
   rectifier lint --crds crds/ --fail-on error -o github rules/
   rectifier lint --cluster rules/
-  rectifier lint --list`,
+  rectifier lint --list
+  rectifier lint --explain optional-field`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if err := f.live.check(); err != nil {
 				return err
@@ -64,9 +67,11 @@ be read, 3 if the cluster could not be reached or refused.`,
 	flags.StringArrayVar(&f.crds, "crds", nil, "`PATH` of CRD manifests: schemas, scope and subresources of custom resources; may be repeated")
 	flags.StringSliceVar(&f.builtin, "builtin", nil, "also check built-in rules, by `NAME` ("+strings.Join(builtin.Names(), ", ")+")")
 	flags.StringVar(&f.failOn, "fail-on", string(lint.Warning), "the least `SEVERITY` that makes the exit code 1: "+strings.Join(severities, ", "))
+	flags.StringVar(&f.explain, "explain", "", "print what the check `ID` finds and why, and end")
 	flags.BoolVar(&f.list, "list", false, "print all checks with their severity, and end")
 	f.output.add(cmd, "text", "json", "yaml", "github")
 	f.live.add(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("explain", cobra.FixedCompletions(checkIDs(true), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(severities, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("builtin", cobra.FixedCompletions(builtin.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -83,7 +88,9 @@ func (f *lintFlags) run(ctx context.Context, paths []string, s streams) error {
 		return &exitError{exitUsage, fmt.Errorf("--fail-on is %s, not %q%s", strings.Join(severities, " or "), f.failOn, suggest.DidYouMean(f.failOn, severities))}
 	case f.list:
 		return printChecks(s, f.output.value)
-	case len(paths) == 0 && len(f.builtin) == 0:
+	case f.explain != "":
+		return explainCheck(s, f.explain)
+	case len(paths) == 0 && !slices.ContainsFunc(f.builtin, func(name string) bool { return name != "none" }):
 		return &exitError{exitUsage, errors.New("there is nothing to check: name rule files or folders, or a built-in rule with --builtin")}
 	}
 	sources, err := f.sources(paths, s)
@@ -98,7 +105,7 @@ func (f *lintFlags) run(ctx context.Context, paths []string, s streams) error {
 	if report.Rules == 0 && len(report.Findings) == 0 {
 		return &exitError{exitUsage, fmt.Errorf("there is no rule in %s", strings.Join(paths, ", "))}
 	}
-	if err := printLint(s, f.output.value, report); err != nil {
+	if err := printLint(s, f.output.value, report, f.live.asked); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(report.Findings, f.fails) {
@@ -143,7 +150,9 @@ func (f *lintFlags) known(ctx context.Context, sources []rules.Source, s streams
 		if err != nil {
 			return nil, err
 		}
-		files = given
+		if files = given; len(definitions(files)) == 0 {
+			return nil, &exitError{exitUsage, fmt.Errorf("there is no CRD in %s", strings.Join(f.crds, ", "))}
+		}
 	}
 	for _, source := range sources {
 		if !bytes.Contains(source.Data, []byte("CustomResourceDefinition")) {
@@ -163,7 +172,25 @@ func (f *lintFlags) known(ctx context.Context, sources []rules.Source, s streams
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	return offline.Known{Catalog: catalog, Types: openapi.Join(types, openapi.Builtin())}, nil
+	return lintKnown{offline.Known{Catalog: catalog, Types: openapi.Join(types, openapi.Builtin())}, crds}, nil
+}
+
+// lintKnown is what is known without a cluster, with the groups of CRDs.
+type lintKnown struct {
+	offline.Known
+	crds []map[string]any
+}
+
+// Groups implements lint.Groups.
+func (k lintKnown) Groups() []string {
+	var out []string
+	for _, crd := range k.crds {
+		spec, _ := crd["spec"].(map[string]any)
+		if group, _ := spec["group"].(string); group != "" && !slices.Contains(out, group) {
+			out = append(out, group)
+		}
+	}
+	return out
 }
 
 // definitions are the CRDs in files. Of several with one name the first counts:

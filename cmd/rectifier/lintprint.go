@@ -5,7 +5,13 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+
+	lintdocs "github.com/rectifier-dev/rectifier/docs/lint"
+	"github.com/rectifier-dev/rectifier/internal/suggest"
+	"github.com/rectifier-dev/rectifier/rules"
 	"github.com/rectifier-dev/rectifier/rules/lint"
 )
 
@@ -14,6 +20,7 @@ type lintReport struct {
 	Rules    int           `json:"rules"`
 	Findings []lintFinding `json:"findings"`
 	Ignored  int           `json:"ignored"`
+	Notes    []string      `json:"notes"`
 }
 
 type lintFinding struct {
@@ -26,11 +33,13 @@ type lintFinding struct {
 	Message  string        `json:"message"`
 }
 
-func printLint(s streams, format string, report lint.Report) error {
+// printLint prints a report; live says that it is of what a cluster serves.
+func printLint(s streams, format string, report lint.Report, live bool) error {
 	var err error
+	notes := lintNotes(report, live)
 	switch format {
 	case "json", "yaml":
-		out := lintReport{Rules: report.Rules, Findings: []lintFinding{}, Ignored: report.Ignored}
+		out := lintReport{Rules: report.Rules, Findings: []lintFinding{}, Ignored: report.Ignored, Notes: notes}
 		for _, f := range report.Findings {
 			at := f.Problem.Pos
 			out.Findings = append(out.Findings, lintFinding{at.File, at.Line, at.Column, f.Check.ID, f.Check.Severity, f.Problem.Rule, f.Problem.Msg})
@@ -40,7 +49,11 @@ func printLint(s streams, format string, report lint.Report) error {
 		err = printAnnotations(s.out, report)
 	default:
 		for _, f := range report.Findings {
-			text := fmt.Sprintf("%s: %s   [%s]\n", f.Problem.Pos, f.Problem.Msg, f.Check.ID)
+			severity := ""
+			if f.Check.Severity != lint.Error {
+				severity = string(f.Check.Severity) + ": "
+			}
+			text := fmt.Sprintf("%s: %s%s   [%s]\n", f.Problem.Pos, severity, f.Problem.Msg, f.Check.ID)
 			if excerpt := f.Problem.Excerpt(); excerpt != "" {
 				text += excerpt + "\n"
 			}
@@ -52,12 +65,32 @@ func printLint(s streams, format string, report lint.Report) error {
 	if err != nil {
 		return fmt.Errorf("print the problems: %w", err)
 	}
+	for _, note := range notes {
+		fmt.Fprintln(s.err, "note:", note)
+	}
 	summary := count(report.Rules, "rule", "rules") + ", " + count(len(report.Findings), "problem", "problems")
 	if report.Ignored > 0 {
 		summary += fmt.Sprintf(", %d ignored", report.Ignored)
 	}
 	fmt.Fprintln(s.err, summary)
 	return nil
+}
+
+// lintNotes tell what could not be checked.
+func lintNotes(report lint.Report, live bool) []string {
+	out := []string{}
+	for _, u := range report.Unknown {
+		text := "no schema for " + rules.ResourceName(u.Resource)
+		if u.Group != "" {
+			text += fmt.Sprintf(" (did you mean group %s?)", u.Group)
+		}
+		text += fmt.Sprintf(": fields and types of rule %s are not checked", u.Rule)
+		if !live {
+			text += "; give --crds or --cluster"
+		}
+		out = append(out, text)
+	}
+	return out
 }
 
 // printAnnotations prints the findings as workflow commands, which GitHub shows
@@ -98,10 +131,62 @@ func printChecks(s streams, format string) error {
 	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ID\tSEVERITY\tSUMMARY")
 	for _, c := range all {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", c.ID, c.Severity, c.Summary)
+		lines := wrap(c.Summary, summaryWidth)
+		fmt.Fprintf(table, "%s\t%s\t%s\n", c.ID, c.Severity, lines[0])
+		for _, line := range lines[1:] {
+			fmt.Fprintf(table, "\t\t%s\n", line)
+		}
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print the checks: %w", err)
+	}
+	return nil
+}
+
+// summaryWidth is how wide a summary in the list of checks is, so that a line
+// is not much longer than a terminal is wide.
+const summaryWidth = 60
+
+// wrap breaks a text at blanks into lines of at most width runes, as far as its
+// words are that short.
+func wrap(text string, width int) []string {
+	lines := []string{""}
+	for _, word := range strings.Fields(text) {
+		last := &lines[len(lines)-1]
+		switch {
+		case *last == "":
+			*last = word
+		case utf8.RuneCountInString(*last)+1+utf8.RuneCountInString(word) > width:
+			lines = append(lines, word)
+		default:
+			*last += " " + word
+		}
+	}
+	return lines
+}
+
+// checkIDs are those of all checks, with their summaries where they are
+// completed.
+func checkIDs(described bool) []string {
+	var out []string
+	for _, c := range lint.Sorted() {
+		if described {
+			out = append(out, cobra.CompletionWithDesc(c.ID, c.Summary))
+			continue
+		}
+		out = append(out, c.ID)
+	}
+	return out
+}
+
+// explainCheck prints the page of a check.
+func explainCheck(s streams, id string) error {
+	page, ok := lintdocs.Page(id)
+	if !ok || lint.Find(id) == nil {
+		return &exitError{exitUsage, fmt.Errorf("there is no check %q%s", id, suggest.DidYouMean(id, checkIDs(false)))}
+	}
+	if _, err := io.WriteString(s.out, page); err != nil {
+		return fmt.Errorf("print the page: %w", err)
 	}
 	return nil
 }

@@ -25,7 +25,6 @@ type rbacFlags struct {
 	namespaces []string
 	name       string
 	account    string
-	leases     string
 	readOnly   bool
 	check      bool
 	as         string
@@ -52,7 +51,7 @@ The built-in rules are those that run would use: name the same --builtin.`,
 		Example: `  rectifier rbac --rules rules/ --service-account rectifier/rectifier | kubectl apply -f -
   rectifier rbac --rules rules/ --builtin none --namespace team-a,team-b
   rectifier rbac --rules rules/ --check --as system:serviceaccount:rectifier:rectifier`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.check && !cmd.Flags().Changed("output") {
 				f.output.value = "text"
@@ -63,12 +62,13 @@ The built-in rules are those that run would use: name the same --builtin.`,
 	f.rules.add(cmd, []string{builtin.Default})
 	f.cluster.add(cmd)
 	f.output.add(cmd, "yaml", "json", "text")
+	output := cmd.Flags().Lookup("output")
+	output.Usage, output.DefValue = output.Usage+" (default yaml; with --check: text)", ""
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.crds, "crds", nil, "`PATH` of CRD manifests: which custom resources are cluster-scoped")
 	flags.StringSliceVarP(&f.namespaces, "namespace", "n", nil, "the `NAME`s that run is limited to by its own --namespace: Roles instead of a ClusterRole")
 	flags.StringVar(&f.name, "name", "rectifier", "`NAME` of the roles and bindings")
 	flags.StringVar(&f.account, "service-account", "", "bind the roles to this `NAMESPACE/NAME`")
-	flags.StringVar(&f.leases, "leases", "", "`NAMESPACE/NAME` of a lease for leader election: a Role for it is added")
 	flags.BoolVar(&f.readOnly, "read-only", false, "only what is read: enough for run --dry-run and diff --cluster")
 	flags.BoolVar(&f.check, "check", false, "ask the cluster what the current identity lacks, instead of printing roles")
 	flags.StringVar(&f.as, "as", "", "with --check, the `USER` to ask for, such as system:serviceaccount:NAMESPACE:NAME: the identity must be allowed to impersonate it")
@@ -76,29 +76,23 @@ The built-in rules are those that run would use: name the same --builtin.`,
 }
 
 // validate refuses what would print a role that cannot be applied.
-func (f *rbacFlags) validate(cmd *cobra.Command) (account, lease types.NamespacedName, err error) {
+func (f *rbacFlags) validate(cmd *cobra.Command) (account types.NamespacedName, err error) {
 	switch {
 	case cmd.Flags().Changed("namespace") && (len(f.namespaces) == 0 || slices.Contains(f.namespaces, "")):
-		return account, lease, errors.New("--namespace is empty: is a variable not set? Leave it out for the whole cluster")
+		return account, errors.New("--namespace is empty: is a variable not set? Leave it out for the whole cluster")
 	case f.as != "" && !f.check:
-		return account, lease, errors.New("--as goes with --check")
+		return account, errors.New("--as goes with --check")
 	case f.check && f.account != "":
-		return account, lease, errors.New("--service-account is for printing roles: to check what a ServiceAccount may do, use --as system:serviceaccount:NAMESPACE:NAME")
+		return account, errors.New("--service-account is for printing roles: to check what a ServiceAccount may do, use --as system:serviceaccount:NAMESPACE:NAME")
 	case !f.check && f.output.value == "text":
-		return account, lease, errors.New("--output text goes with --check: roles are yaml or json")
+		return account, errors.New("--output text goes with --check: roles are yaml or json")
 	case f.name == "" || len(content.IsPathSegmentName(f.name)) > 0:
-		return account, lease, fmt.Errorf("--name %q cannot be the name of a role", f.name)
+		return account, fmt.Errorf("--name %q cannot be the name of a role", f.name)
 	}
-	for _, namespace := range f.namespaces {
-		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			return account, lease, fmt.Errorf("--namespace: %q is not the name of a namespace", namespace)
-		}
+	if err := checkNamespaces(f.namespaces...); err != nil {
+		return account, err
 	}
-	if account, err = namespacedName("service-account", f.account); err != nil {
-		return account, lease, err
-	}
-	lease, err = namespacedName("leases", f.leases)
-	return account, lease, err
+	return namespacedName("service-account", f.account)
 }
 
 // namespacedName reads a flag of the form NAMESPACE/NAME; empty is allowed.
@@ -117,7 +111,7 @@ func (f *rbacFlags) run(cmd *cobra.Command, s streams) error {
 	if err := f.output.check(); err != nil {
 		return err
 	}
-	account, lease, err := f.validate(cmd)
+	account, err := f.validate(cmd)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
@@ -129,7 +123,7 @@ func (f *rbacFlags) run(cmd *cobra.Command, s streams) error {
 	if err != nil {
 		return err
 	}
-	options := rbac.Options{Namespaces: f.namespaces, ReadOnly: f.readOnly, Lease: lease, Known: known}
+	options := rbac.Options{Namespaces: f.namespaces, ReadOnly: f.readOnly, Known: known}
 	complete := false
 	if f.check {
 		complete, err = f.ask(cmd.Context(), s, set, options)

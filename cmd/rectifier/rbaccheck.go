@@ -136,6 +136,9 @@ func (f *rbacFlags) report(s streams, needs rbac.Needs, missing []rbac.Need) err
 		summary = fmt.Sprintf("%s missing, %d of them optional", count(n, "is", "are"), n-required(missing))
 	}
 	fmt.Fprintf(s.err, "%s: %s\n", count(len(needs.All), "right", "rights"), summary)
+	if len(missing) > 0 {
+		fmt.Fprintln(s.err, "to grant them, without --check and --as: rectifier rbac … --service-account NAMESPACE/NAME | kubectl apply -f -")
+	}
 	return nil
 }
 

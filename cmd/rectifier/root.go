@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -45,6 +46,9 @@ type streams struct {
 func execute(ctx context.Context, args []string, s streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		plainDescriptions(root)
+	}
 	err := checkCommand(root, args)
 	cmd := root
 	if err == nil {
@@ -61,10 +65,13 @@ func execute(ctx context.Context, args []string, s streams) int {
 		return exit.code
 	}
 	// The command did not run: it was called in a wrong way.
-	fmt.Fprintln(s.err, "rectifier:", err)
+	fmt.Fprintln(s.err, "rectifier:", usageError(cmd, err))
 	fmt.Fprintf(s.err, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	return exitUsage
 }
+
+// helpWidth is how wide the help of flags is: that of the texts around it.
+const helpWidth = 80
 
 func newRoot(s streams) *cobra.Command {
 	root := &cobra.Command{
@@ -84,15 +91,17 @@ Exit codes of all commands:
 		Example: `  rectifier fix --rules rules/ manifests/
   rectifier run --rules rules/ --dry-run --once
   rectifier help fix`,
-		Version:       versionString(),
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Version:          versionString(),
+		SilenceErrors:    true,
+		SilenceUsage:     true,
+		PersistentPreRun: func(cmd *cobra.Command, _ []string) { defaultSignals(cmd) },
 	}
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetVersionTemplate("rectifier {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages |", fmt.Sprintf("Flags.FlagUsagesWrapped %d |", helpWidth)))
 	root.AddCommand(newRun(s), newFix(s), newDiff(s), newLint(s), newTest(s), newExplain(s), newRBAC(s),
 		newImport(s), newSchema(s), newBuiltin(s), newVersion(s))
 	addHelp(root)

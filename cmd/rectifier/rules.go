@@ -29,6 +29,27 @@ func (f *ruleFlags) add(cmd *cobra.Command, defaultBuiltin []string) {
 	_ = cmd.RegisterFlagCompletionFunc("rule", f.completeNames)
 }
 
+// defaultLive makes the built-in rules of run the default where a command looks
+// at a cluster: what it says must be what run does.
+func (f *ruleFlags) defaultLive(cmd *cobra.Command) {
+	if !cmd.Flags().Changed("builtin") {
+		f.builtin = []string{builtin.Default}
+	}
+}
+
+// tellDefaultLive says so in the help.
+func tellDefaultLive(cmd *cobra.Command, when string) {
+	cmd.Flags().Lookup("builtin").Usage += "; default " + when + ": " + builtin.Default + ", as for run; for files: none"
+}
+
+// noArguments refuses arguments: most likely they are meant as rules.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("it takes no arguments: give --rules %s", strings.Join(args, " --rules "))
+}
+
 // sources reads the rule files.
 func (f *ruleFlags) sources(s streams) ([]rules.Source, error) {
 	sources, err := rules.Read(f.paths, s.in)
@@ -101,6 +122,9 @@ func (f *ruleFlags) choose(set *rules.Set, problems []*rules.Problem) (*rules.Se
 	for _, name := range f.only {
 		if slices.Contains(known, name) || unreadable(problems) {
 			continue
+		}
+		if slices.Contains(builtin.Names(), name) {
+			return nil, nil, &exitError{exitUsage, fmt.Errorf("--rule: %q is a built-in rule that is not given: give --builtin %s", name, name)}
 		}
 		return nil, nil, &exitError{exitUsage, fmt.Errorf("--rule: there is no rule %q%s", name, suggest.DidYouMean(name, known))}
 	}

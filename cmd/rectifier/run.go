@@ -44,7 +44,7 @@ A rule that does not compile is reported and left out, and never stops the
 others. With --once, every object is looked at once: for CI and CronJobs.`,
 		Example: `  rectifier run --rules rules/
   rectifier run --rules rules/ --builtin none --dry-run --once`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.validate(cmd); err != nil {
 				return &exitError{exitUsage, err}
@@ -80,6 +80,8 @@ func (f *runFlags) validate(cmd *cobra.Command) error {
 	switch {
 	case cmd.Flags().Changed("namespace") && (len(f.engine.Namespaces) == 0 || slices.Contains(f.engine.Namespaces, "")):
 		return errors.New("--namespace is empty: is a variable not set? Leave it out for the whole cluster")
+	case checkNamespaces(f.engine.Namespaces...) != nil:
+		return checkNamespaces(f.engine.Namespaces...)
 	case len(manager) == 0 || len(manager) > maxFieldManager || strings.ContainsFunc(manager, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return fmt.Errorf("--field-manager must be 1 to %d bytes of printable text", maxFieldManager)
 	case f.engine.Workers < 1:
@@ -119,6 +121,9 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 	}
 	logger.Info("Starting", "version", versionString(), "rules", len(set.All()), "invalid", rules.CountInvalid(problems), "dryRun", f.engine.DryRun, "once", f.once)
 	if f.once {
+		if _, err := readNamespaces(ctx, f.engine.Config, f.engine.Namespaces); err != nil {
+			return err
+		}
 		return f.runOnce(ctx, s, e, problems)
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -130,6 +135,11 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 		group.Go(func() error { return e.Serve(ctx, listener) })
 	}
 	group.Go(func() error { return e.Run(ctx) })
+	go func() { // it may come
+		if _, err := readNamespaces(ctx, f.engine.Config, f.engine.Namespaces); err != nil {
+			logger.Info("Not all of --namespace is there", "reason", err)
+		}
+	}()
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return &exitError{exitCluster, err}
 	}
@@ -140,9 +150,15 @@ func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine, pro
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	summary, err := e.Once(ctx)
+	if err != nil && !e.Reached() {
+		return &exitError{exitCluster, err} // there is nothing to count
+	}
 	fmt.Fprintf(s.out, "fixed %d, failed %d", summary.Fixed, summary.Failed)
 	if f.engine.DryRun {
 		fmt.Fprintf(s.out, ", would fix %d", summary.WouldBe)
+		if summary.Audit > 0 {
+			fmt.Fprintf(s.out, ", audit %d", summary.Audit)
+		}
 	}
 	if summary.LeftAlone > 0 {
 		fmt.Fprintf(s.out, ", left alone %d (they ask for it)", summary.LeftAlone)
@@ -151,8 +167,10 @@ func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine, pro
 	switch {
 	case errors.Is(err, engine.ErrParked):
 		return &exitError{exitFindings, err}
+	case err != nil && f.engine.DryRun:
+		return clusterError(err, printReadRole)
 	case err != nil:
-		return &exitError{exitCluster, err}
+		return clusterError(err, printRole)
 	case len(problems) > 0:
 		return &exitError{exitUsage, errors.New(doNotCompile(problems))}
 	case summary.Failed > 0 || summary.WouldBe > 0:

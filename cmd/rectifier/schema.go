@@ -26,14 +26,18 @@ A schema does not see into CEL, pointers and selectors: what it accepts may stil
 be refused when it is loaded.`,
 		Example: `  rectifier schema > rule.schema.json
   rectifier schema ruletest > ruletest.schema.json`,
-		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		Args:      cobra.MaximumNArgs(1),
 		ValidArgs: []string{"rule", "ruletest"},
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := "rule" // without an argument
 			if len(args) > 0 {
 				name = args[0]
 			}
-			text, err := schemas[name]()
+			schema, ok := schemas[name]
+			if !ok {
+				return &exitError{exitUsage, fmt.Errorf("there is no schema of %q: it is rule or ruletest", name)}
+			}
+			text, err := schema()
 			if err != nil {
 				return fmt.Errorf("make the schema: %w", err)
 			}

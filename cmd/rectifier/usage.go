@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -58,6 +60,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			return err // any letter is close to any other
 		}
 	}
+	if cmd.Name() == "lint" && name == "rules" {
+		return fmt.Errorf("%w: lint takes rules as PATH", err)
+	}
 	if meant := suggest.Closest(name, known); meant != "" {
 		return fmt.Errorf("%w (did you mean \"--%s\"?)", err, meant)
 	}
@@ -84,4 +89,26 @@ func addHelp(root *cobra.Command) {
 		cmd.InitDefaultVersionFlag()
 		return cmd.Help()
 	}
+}
+
+var (
+	exclusiveFlags = regexp.MustCompile(`^if any flags in the group \[(.*)\] are set none of the others can be; \[(.*)\] were all set$`)
+	noArgument     = regexp.MustCompile(`^requires at least \d+ arg`)
+)
+
+// usageError says in our words what cobra says of how a command was called.
+func usageError(cmd *cobra.Command, err error) error {
+	if m := exclusiveFlags.FindStringSubmatch(err.Error()); m != nil {
+		set := strings.Fields(m[2])
+		flags := slices.DeleteFunc(strings.Fields(m[1]), func(name string) bool { return !slices.Contains(set, name) })
+		return fmt.Errorf("--%s exclude each other", strings.Join(flags, " and --"))
+	}
+	if noArgument.MatchString(err.Error()) && strings.Contains(cmd.Use, "PATH") {
+		what, ok := map[string]string{"import": "policies", "test": "tests", "lint": "rules"}[cmd.Name()]
+		if !ok {
+			what = "manifests"
+		}
+		return fmt.Errorf("name %s: a file, a folder, or -", what)
+	}
+	return err
 }

@@ -98,8 +98,10 @@ func (f *finder) path(path string) error {
 			return nil
 		}
 		info, err := stat(file)
-		if err != nil || info.IsDir() {
-			return err // links to folders are not followed: they may lead in circles
+		if err != nil || !info.Mode().IsRegular() {
+			// Links to folders are not followed: they may lead in circles. A
+			// pipe among files would be waited for, maybe for ever.
+			return err
 		}
 		return f.file(filepath.Clean(file), info, true)
 	})

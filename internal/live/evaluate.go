@@ -23,7 +23,7 @@ type Evaluation struct {
 func (c *Cluster) Evaluate(ctx context.Context, all []*rules.Rule, info gvr.Info, object map[string]any, now time.Time) Evaluation {
 	u := unstructured.Unstructured{Object: object}
 	in := rules.Input{
-		Resource: info.Resource, Object: object, ReplicasPath: info.ReplicasPath,
+		Resource: info.Resource, Object: object, ReplicasPath: info.ReplicasPath, HasStatus: info.HasStatus,
 		Lookups: lookups{c, ctx}, Now: now, Explain: true, Trace: true,
 	}
 	var out Evaluation
@@ -43,7 +43,7 @@ func (c *Cluster) Evaluate(ctx context.Context, all []*rules.Rule, info gvr.Info
 			in.Schema = t
 		}
 	}
-	out.Result = rules.Evaluate(all, in)
+	out.Result = rules.Settle(all, in)
 	return out
 }
 

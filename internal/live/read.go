@@ -87,7 +87,7 @@ func (c *Cluster) Namespace(ctx context.Context, name string) (map[string]any, e
 	if known, ok := c.ns[name]; ok {
 		return known.object, known.err
 	}
-	object, err := c.Get(ctx, gvr.Info{Resource: namespaces}, "", name)
+	object, err := readNamespace(ctx, c.client, name)
 	c.ns[name] = namespaceAnswer{object, err}
 	return object, err
 }

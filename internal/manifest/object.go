@@ -56,6 +56,12 @@ func (c collector) collect(n *yaml.Node, value any, path string, implied map[str
 			return c.fail(at, join(path, field), "must be a non-empty string, got %s", typeName(full[field]))
 		}
 	}
+	if v := full["items"]; full["kind"] == "List" && full["apiVersion"] == "v1" && v != nil {
+		if _, ok := v.([]any); !ok {
+			_, at := yamldoc.Field(n, "items")
+			return c.fail(at, join(path, "items"), "must be a list, got %s", typeName(v))
+		}
+	}
 	if items, ok := listItems(full); ok {
 		return c.items(n, full, items, path)
 	}

@@ -2,8 +2,10 @@ package offline
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rectifier-dev/rectifier/gvr"
@@ -123,21 +125,58 @@ func (f *Fixer) resource(object map[string]any) (gvr.Info, bool) {
 }
 
 func (f *Fixer) evaluate(info gvr.Info, object map[string]any) rules.Result {
+	all, unfit := f.fit(info)
+	result := rules.Settle(all, f.input(info, object))
+	for _, v := range unfit {
+		at, _ := slices.BinarySearchFunc(result.Verdicts, v, func(a, b rules.Verdict) int { return strings.Compare(a.Rule.Name, b.Rule.Name) })
+		result.Verdicts = slices.Insert(slices.Clip(result.Verdicts), at, v)
+	}
+	return result
+}
+
+// input is all that rules may read of an object.
+func (f *Fixer) input(info gvr.Info, object map[string]any) rules.Input {
 	in := rules.Input{
-		Resource: info.Resource, Object: object, ReplicasPath: info.ReplicasPath,
+		Resource: info.Resource, Object: object, ReplicasPath: info.ReplicasPath, HasStatus: info.HasStatus,
 		Lookups: f.World, Now: f.Now, Explain: true, Trace: f.Trace,
 	}
 	if info.Namespaced {
 		in.NamespaceObject = f.World.Namespace(namespaceOf(object))
 	}
-	all := f.Rules.For(info.Resource)
-	if slices.ContainsFunc(all, func(r *rules.Rule) bool { return r.NeedsSchema }) {
+	needs := func(r *rules.Rule) bool { return r.NeedsSchema }
+	if slices.ContainsFunc(f.Rules.For(info.Resource), needs) {
 		// Without a schema, the rules that need it say so.
 		if t, err := f.Types.Type(context.Background(), kindOf(object)); err == nil {
 			in.Schema = t
 		}
 	}
-	return rules.Evaluate(all, in)
+	return in
+}
+
+// fit returns the rules for a resource that can run on it, and verdicts of
+// those that cannot: a controller would park them. Of kinds that are not known
+// for sure, all are taken to fit.
+func (f *Fixer) fit(info gvr.Info) (fit []*rules.Rule, unfit []rules.Verdict) {
+	all := f.Rules.For(info.Resource)
+	traits := rules.Traits{Namespaced: info.Namespaced, HasStatus: info.HasStatus, HasScale: info.HasScale, ReplicasPath: info.ReplicasPath}
+	why := func(r *rules.Rule) string {
+		if why := r.Unfit(traits); why != rules.ErrReplicasUnknown.Error() { // the evaluation says that
+			return why
+		}
+		return ""
+	}
+	known := f.Catalog.Known(info.Resource.GroupVersion().WithKind(info.Kind).GroupKind())
+	if !known || !slices.ContainsFunc(all, func(r *rules.Rule) bool { return why(r) != "" }) {
+		return all, nil
+	}
+	for _, r := range all {
+		if why := why(r); why != "" {
+			unfit = append(unfit, rules.Verdict{Rule: r, Outcome: rules.Error, Err: errors.New(why)})
+			continue
+		}
+		fit = append(fit, r)
+	}
+	return fit, unfit
 }
 
 // place gives an object that does not say where it is the namespace in which

@@ -50,6 +50,29 @@ func RunTests(files []*ruletest.File, selected func(name string) bool) ruletest.
 	return report
 }
 
+// TestInputs are the objects of test files, ready to be evaluated: what lint
+// tries rules on. Tests that are broken have none; `rectifier test` says why.
+func TestInputs(files []*ruletest.File) []rules.Input {
+	var out []rules.Input
+	for _, f := range files {
+		for _, t := range f.Tests {
+			b := newBench(f, t)
+			for _, c := range t.Cases {
+				object := b.one(c.Object)
+				if object == nil || len(b.problems) > 0 {
+					break
+				}
+				fixer := b.fixer(object)
+				if info, ok := fixer.resource(object); ok {
+					placed, _ := fixer.place(info, object)
+					out = append(out, fixer.input(info, placed))
+				}
+			}
+		}
+	}
+	return out
+}
+
 // bench is what the cases of one test share.
 type bench struct {
 	file     *ruletest.File
@@ -86,7 +109,23 @@ func (b *bench) run(cases []*ruletest.Case) ruletest.TestReport {
 	for i, c := range cases {
 		out.Cases = append(out.Cases, ruletest.Check(c, objects[i], shared, b.evaluate))
 	}
+	if len(cases) == len(b.test.Cases) {
+		mustMatch(out.Cases)
+	}
 	return out
+}
+
+// mustMatch fails a test none of whose cases is matched by a rule: what leaves
+// everything alone is no different from a rule that never works.
+func mustMatch(cases []ruletest.CaseReport) {
+	skipped := func(c ruletest.CaseReport) bool { return c.Outcome == rules.Skip && len(c.Failures) == 0 }
+	for _, c := range cases {
+		if !skipped(c) {
+			return
+		}
+	}
+	last := &cases[len(cases)-1]
+	last.Failures = append(last.Failures, ruletest.Failure{Pos: last.Pos, Message: "0 objects matched: no case of this test has an object that a rule matches"})
 }
 
 // patched records which rules of the test changed an object.
@@ -99,15 +138,7 @@ func (b *bench) patched(report ruletest.TestReport, seen map[string]bool) {
 // evaluate evaluates an object among the context objects. It is one of those
 // that lookups find, as in a cluster.
 func (b *bench) evaluate(object map[string]any) ruletest.Evaluation {
-	world := NewWorld(b.catalog, b.test.Namespace)
-	for _, o := range b.context {
-		if !b.same(o, object) {
-			world.AddObject(o)
-		}
-	}
-	world.AddObject(object)
-	fixer := &Fixer{Rules: b.rules, Catalog: b.catalog, Namespace: b.test.Namespace, World: world, Types: b.types, Now: b.test.Now}
-	e, ok := fixer.Evaluate(object)
+	e, ok := b.fixer(object).Evaluate(object)
 	if !ok {
 		return ruletest.Evaluation{Unmatched: b.unmatched(object)}
 	}
@@ -115,6 +146,17 @@ func (b *bench) evaluate(object map[string]any) ruletest.Evaluation {
 		Result: e.Result, Seen: e.Object, ReplicasPath: e.Info.ReplicasPath,
 		Placed: namespaceOf(object) != namespaceOf(e.Object),
 	}
+}
+
+func (b *bench) fixer(object map[string]any) *Fixer {
+	world := NewWorld(b.catalog, b.test.Namespace)
+	for _, o := range b.context {
+		if !b.same(o, object) {
+			world.AddObject(o)
+		}
+	}
+	world.AddObject(object)
+	return &Fixer{Rules: b.rules, Catalog: b.catalog, Namespace: b.test.Namespace, World: world, Types: b.types, Now: b.test.Now}
 }
 
 // same reports whether two objects are one in a cluster, whatever the version.

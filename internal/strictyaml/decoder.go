@@ -32,6 +32,17 @@ type NodeDecoder interface {
 // were read from.
 type Locator interface{ Locate(n *yaml.Node) }
 
+// Adviser is implemented by pointers to structs that can tell what is meant
+// where something else is written. What they return ends a message after a
+// colon; it is empty where there is no advice.
+type Adviser interface {
+	// AdviseField is about a field of a mapping that the struct does not have,
+	// and whose name is like none that it has.
+	AdviseField(n *yaml.Node, key string) string
+	// AdviseValue is about what is no mapping.
+	AdviseValue(n *yaml.Node) string
+}
+
 // Decode fills what v points to from a node; path is "" for a whole document.
 func (d *Decoder) Decode(n *yaml.Node, v any, path string) {
 	d.decode(n, reflect.ValueOf(v).Elem(), path)
@@ -163,7 +174,11 @@ func (d *Decoder) decodeStruct(n *yaml.Node, v reflect.Value, path string) {
 		if whole == "" {
 			whole = d.Whole
 		}
-		d.Fail(n, "%s must be a mapping, not %s", whole, Describe(n))
+		advice := ""
+		if a, ok := v.Addr().Interface().(Adviser); ok {
+			advice = after(a.AdviseValue(n))
+		}
+		d.Fail(n, "%s must be a mapping, not %s%s", whole, Describe(n), advice)
 		return
 	}
 	if l, ok := v.Addr().Interface().(Locator); ok {
@@ -173,7 +188,11 @@ func (d *Decoder) decodeStruct(n *yaml.Node, v reflect.Value, path string) {
 	for _, p := range Pairs(n) {
 		f, known := fields[p.Key.Value]
 		if !known {
-			d.Fail(p.Key, "unknown field %q%s%s", p.Key.Value, under(path), suggest.DidYouMean(p.Key.Value, names))
+			advice := suggest.DidYouMean(p.Key.Value, names)
+			if a, ok := v.Addr().Interface().(Adviser); ok && advice == "" {
+				advice = after(a.AdviseField(n, p.Key.Value))
+			}
+			d.Fail(p.Key, "unknown field %q%s%s", p.Key.Value, under(path), advice)
 			continue
 		}
 		d.decode(p.Value, v.FieldByIndex(f.Index), join(path, p.Key.Value))
@@ -194,6 +213,13 @@ func Fields(t reflect.Type) (map[string]reflect.StructField, []string) {
 		names = append(names, name)
 	}
 	return fields, names
+}
+
+func after(advice string) string {
+	if advice == "" {
+		return ""
+	}
+	return ": " + advice
 }
 
 func join(path, key string) string {

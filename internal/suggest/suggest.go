@@ -12,14 +12,36 @@ import (
 // longer is no name.
 const maxWord = 100
 
+// minPart is how long a part of a name must be, in bytes, to stand for the name.
+const minPart = 3
+
 // Closest returns the candidate that is closest to what was written, empty if
 // none is close. Case does not count. Of several that are as close, it is the
-// first in bytewise order, whatever the order of the candidates.
+// first in bytewise order, whatever the order of the candidates. If none is
+// written nearly like it, one may be of which a part was written, or that is a
+// part of what was.
 func Closest(got string, candidates []string) string {
+	if near := Near(got, candidates, len(got)/3+1); near != "" || len(got) > maxWord {
+		return near
+	}
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		long, short := strings.ToLower(got), strings.ToLower(c)
+		if len(long) < len(short) {
+			long, short = short, long
+		}
+		if len(short) >= minPart && len(long) <= maxWord && (strings.HasPrefix(long, short) || strings.Contains(long, "-"+short)) {
+			return c
+		}
+	}
+	return ""
+}
+
+// Near is Closest of what is written with at most so many slips.
+func Near(got string, candidates []string, slips int) string {
 	if len(got) > maxWord {
 		return ""
 	}
-	best, bestDistance := "", len(got)/3+2
+	best, bestDistance := "", slips+1
 	for _, c := range slices.Sorted(slices.Values(candidates)) {
 		if len(c) > maxWord {
 			continue

@@ -66,3 +66,17 @@ func FuzzDistance(f *testing.F) {
 		}
 	})
 }
+
+// A part of a name stands for the name where nothing is written nearly like it;
+// a few letters do not.
+func TestPartsOfNames(t *testing.T) {
+	names := []string{"latest-always", "expected-replicas"}
+	for got, want := range map[string]string{
+		"latest": "latest-always", "ALWAYS": "latest-always", "replicas": "expected-replicas",
+		"latest-always-for-all": "latest-always", "la": "", "est": "", "": "",
+	} {
+		if near := Closest(got, names); near != want {
+			t.Errorf("Closest(%q) is %q, not %q", got, near, want)
+		}
+	}
+}

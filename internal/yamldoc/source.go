@@ -313,6 +313,9 @@ func (s *source) locate(p piece, err error) *Error {
 		at++
 	}
 	e.Pos = s.position(at)
+	if at < len(s.data) && s.data[at] == '\t' && strings.Contains(msg, "found character that cannot start any token") {
+		e.Msg = "invalid YAML: YAML is indented with spaces, and this is a tab"
+	}
 	return e
 }
 

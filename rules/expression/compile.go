@@ -104,7 +104,7 @@ func (e *Env) Compile(source string) (*Program, []*Issue) {
 	}
 	checked, iss := e.cel.Compile(source)
 	if iss.Err() != nil {
-		return nil, issues(source, iss.Errors())
+		return nil, issuesOf(source, iss.Errors(), e.declared())
 	}
 	depth := nesting(checked.NativeRep().Expr())
 	if depth > MaxNesting {
@@ -127,18 +127,6 @@ func (e *Env) Compile(source string) (*Program, []*Issue) {
 	}, nil
 }
 
-func issues(source string, errs []*common.Error) []*Issue {
-	out := make([]*Issue, 0, len(errs))
-	for _, err := range errs {
-		i := &Issue{Offset: offset(source, err.Location)}
-		i.Msg = strings.ReplaceAll(err.Message, " (in container '')", "")
-		i.Msg += hint(source, i.Offset, err.Message)
-		out = append(out, i)
-	}
-	slices.SortStableFunc(out, func(a, b *Issue) int { return a.Offset - b.Offset })
-	return out
-}
-
 // offset turns CEL's line and column (in code points, from 0) into bytes.
 func offset(source string, at common.Location) int {
 	off := 0
@@ -157,23 +145,6 @@ func offset(source string, at common.Location) int {
 		col++
 	}
 	return len(source)
-}
-
-// hint adds what to write instead for mistakes that people are known to make.
-func hint(source string, at int, msg string) string {
-	rest := source[min(at, len(source)):]
-	switch {
-	case strings.Contains(msg, "invalid argument to has() macro"):
-		return `: has() takes a field selection; for a key write 'key' in object.metadata.labels`
-	case strings.Contains(msg, "undeclared reference to 'now'") && strings.HasPrefix(rest, "("):
-		return ": now is a variable, not a function"
-	case strings.Contains(msg, "undeclared reference to 'request'"),
-		strings.Contains(msg, "undeclared reference to 'oldObject'"),
-		strings.Contains(msg, "undeclared reference to 'params'"),
-		strings.Contains(msg, "undeclared reference to 'authorizer'"):
-		return ": it exists in admission only; a rule sees the stored object"
-	}
-	return ""
 }
 
 // nesting returns how deeply comprehensions are nested in an expression.
@@ -237,6 +208,14 @@ func (e *Env) read(a *ast.AST) []string {
 
 func (e *Env) declares(name string) bool {
 	return slices.ContainsFunc(e.names, func(d declaration) bool { return d.name == name })
+}
+
+func (e *Env) declared() []string {
+	names := make([]string, len(e.names))
+	for i, d := range e.names {
+		names[i] = d.name
+	}
+	return names
 }
 
 // lists returns the declared names whose values are lists of objects.

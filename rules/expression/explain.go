@@ -242,7 +242,8 @@ func (x *explainer) within(out *Explanation, e ast.Expr, start, end int) {
 		}
 	case function == operators.LogicalNot:
 		operand := call.Args()[0]
-		if x.text.is(name, at, start, end) && (logical(operand) || compares(operand)) {
+		method := operand.Kind() == ast.CallKind && operand.AsCall().IsMemberFunction()
+		if x.text.is(name, at, start, end) && (logical(operand) || compares(operand) || method) {
 			out.Operator = name
 			out.Parts = []*Explanation{x.part(operand, x.text.behind(at, '!'), end)}
 		}

@@ -125,7 +125,7 @@ func TestCompileIssues(t *testing.T) {
 		want         string
 	}{
 		{"CEL-01 has on an index", `!has(object.metadata.labels["app.kubernetes.io/name"])`, 27, "'key' in object.metadata.labels"},
-		{"CEL-09 now as a function", `now() - timestamp(object.t) > duration("48h")`, 3, "now is a variable, not a function"},
+		{"CEL-09 now as a function", `now() - timestamp(object.t) > duration("48h")`, 0, "now is a variable, not a function"},
 		{"an unknown name", "object.x ==\n  foo", 14, "undeclared reference to 'foo'"},
 		{"offsets are in bytes behind wide runes", `'ä' == foo`, 8, "undeclared reference to 'foo'"},
 		{"admission's variables", `request.operation == 'CREATE'`, 0, "admission only"},

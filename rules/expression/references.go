@@ -59,7 +59,7 @@ func (f *finder) parse() (ast.Expr, []*Issue) {
 	}
 	parsed, iss := base().Parse(f.source)
 	if iss.Err() != nil {
-		return nil, issues(f.source, iss.Errors())
+		return nil, issuesOf(f.source, iss.Errors(), nil)
 	}
 	f.ast = parsed.NativeRep()
 	return f.ast.Expr(), nil

@@ -38,16 +38,17 @@ type Finding struct {
 	Line     string // the source line, for a caret
 }
 
-// String gives the finding on one line: file:line:column: policy: message.
+// String gives the finding on one line: file:line:column: error or note:
+// policy: message.
 func (f Finding) String() string {
-	where := f.Pos.String()
-	if f.Policy != "" {
-		where += ": " + f.Policy
-	}
+	text := f.Pos.String() + ": error: "
 	if f.Severity == Note {
-		return where + ": note: " + f.Msg
+		text = f.Pos.String() + ": note: "
 	}
-	return where + ": " + f.Msg
+	if f.Policy != "" {
+		text += f.Policy + ": "
+	}
+	return text + f.Msg
 }
 
 // Rule is one imported rule.
@@ -59,6 +60,7 @@ type Rule struct {
 // Result is what became of the policies.
 type Result struct {
 	Policies int       // that were found
+	Dropped  int       // of which no rule came
 	Rules    []Rule    // in the order of the policies
 	Findings []Finding // by position
 	// Unreadable are the files whose YAML does not parse.
@@ -91,7 +93,10 @@ func Import(files []input.File, o Options) *Result {
 		im.bind(b)
 	}
 	for _, p := range im.policies {
-		im.policy(p)
+		before := len(im.result.Rules)
+		if im.policy(p); len(im.result.Rules) == before {
+			im.result.Dropped++
+		}
 	}
 	im.finish()
 	return im.result
@@ -227,12 +232,37 @@ func under(b *binding) string {
 	return fmt.Sprintf(" under the binding %q", b.name.value)
 }
 
-// finish orders the findings and drops those that several bindings repeat.
+// noRule ends the last of what is wrong with a policy, or binding, of which no
+// rule comes.
+const noRule = ": no rule is written for this "
+
+// finish orders the findings, drops those that several bindings repeat, and
+// notes of what was not carried over.
 func (im *importer) finish() {
-	all := im.result.Findings
+	type source struct{ file, subject string }
+	lost := map[source]string{}
+	for _, p := range im.policies {
+		if p.lost {
+			lost[source{p.doc.File, p.subject}] = noRule + "policy"
+		}
+	}
+	for _, b := range im.bindings {
+		if b.lost {
+			lost[source{b.doc.File, b.subject}] = noRule + "binding"
+		}
+	}
+	all := slices.DeleteFunc(im.result.Findings, func(f Finding) bool {
+		return f.Severity == Note && lost[source{f.Pos.File, f.Policy}] != ""
+	})
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Or(strings.Compare(a.Pos.File, b.Pos.File), a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column,
 			strings.Compare(string(a.Severity), string(b.Severity)))
 	})
-	im.result.Findings = slices.Compact(all)
+	all = slices.Compact(all)
+	for i := range slices.Backward(all) {
+		from := source{all[i].Pos.File, all[i].Policy}
+		all[i].Msg += lost[from]
+		delete(lost, from)
+	}
+	im.result.Findings = all
 }

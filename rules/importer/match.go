@@ -106,7 +106,11 @@ func (r *reader) checkOperations(rule resourceRule) {
 			r.lose(op.node, "the operation %q is not known", op.value)
 		}
 	}
-	if len(kept) == 1 {
+	acts := slices.ContainsFunc(rule.resources, func(t text) bool {
+		_, main := mainResource(t.value)
+		return main
+	})
+	if len(kept) == 1 && acts {
 		r.note(rule.operations[0].node, "operations: %s only; a rule acts on every object that exists, however it came to be as it is", kept[0])
 	}
 }

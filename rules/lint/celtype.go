@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rectifier-dev/rectifier/internal/suggest"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules"
 	"github.com/rectifier-dev/rectifier/rules/expression"
@@ -47,7 +46,7 @@ func runCELType(p *Pass) {
 					note(e, one.gvr, issue)
 				}
 			}
-			for _, issue := range outsideEnum(checked.Comparisons) {
+			for _, issue := range p.outsideEnum(checked.Comparisons) {
 				note(e, one.gvr, issue)
 			}
 		}
@@ -67,28 +66,42 @@ func runCELType(p *Pass) {
 	}
 }
 
-// outsideEnum finds literals that a field never holds. Other clusters may know
-// other values: only what looks like a slip counts.
-func outsideEnum(comparisons []expression.Comparison) []*expression.TypeIssue {
+// outsideEnum finds literals that a field never holds. What a rule takes for an
+// absent field may be no word of it: orValue('none') == 'none'.
+func (p *Pass) outsideEnum(comparisons []expression.Comparison) []*expression.TypeIssue {
 	var out []*expression.TypeIssue
 	for _, c := range comparisons {
-		enum := c.Shape.Enum()
-		if len(enum) == 0 || c.Operator != "==" && c.Operator != "!=" && c.Operator != "in" {
+		if c.Operator != "==" && c.Operator != "!=" && c.Operator != "in" {
 			continue
 		}
 		for _, v := range c.Values {
 			text, ok := v.Value.(string)
-			if !ok || text == "" || slices.Contains(enum, text) {
+			if !ok {
 				continue
 			}
-			if near := suggest.Closest(text, enum); near != "" {
+			if msg := neverWord(c.Shape, c.Field, text); msg != "" && !p.standsIn(text) {
 				issue := &expression.TypeIssue{}
-				issue.Offset, issue.Msg = v.Offset, fmt.Sprintf("%s is never '%s' (did you mean '%s'?)", c.Field, text, near)
+				issue.Offset, issue.Msg = v.Offset, msg
 				out = append(out, issue)
 			}
 		}
 	}
 	return out
+}
+
+// standsIn reports whether a text is what some expression gives where a field is
+// not there: a default, or one side of ?:.
+func (p *Pass) standsIn(text string) bool {
+	return anyNode(p, func(n *expression.Node) bool {
+		var given []*expression.Node
+		switch {
+		case n.Kind == expression.Call && n.Name == "orValue", n.Kind == expression.Call && n.Name == "optional.of":
+			given = n.Args
+		case n.Is("?:") && len(n.Args) == 3:
+			given = n.Args[1:]
+		}
+		return slices.ContainsFunc(given, func(v *expression.Node) bool { return v.Kind == expression.Literal && v.Value == text })
+	})
 }
 
 // readsKind reports whether a rule for several kinds tells them apart by name.

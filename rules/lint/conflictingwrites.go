@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules"
 	"github.com/rectifier-dev/rectifier/rules/patch"
 )
@@ -13,16 +14,42 @@ var conflictingWrites = &Check{
 	Run: runConflictingWrites,
 }
 
+// runConflictingWrites tells of the first rule that this one fights with, and
+// how many others there are: a finding for each pair would bury all else.
 func runConflictingWrites(p *Pass) {
+	var at yamldoc.Position
+	var told string // of the first
+	others := 0
+	note := func(pos yamldoc.Position, format string, args ...any) {
+		if told != "" {
+			others++
+			return
+		}
+		at, told = pos, fmt.Sprintf(format, args...)
+	}
 	for _, other := range p.rivals() {
 		if mine, theirs := p.meet(other); mine != nil {
 			if p.fights(other) {
-				p.Reportf(mine.Pos, "%s undoes this: it writes %s too, so both would be stopped; let one of them give way, by its match block or its condition", position(other, theirs), theirs.Field())
+				note(mine.Pos, "%s undoes this: it writes %s too, so both would be stopped; let one of them give way, by its match block or its condition", position(other, theirs), theirs.Field())
 			}
 		} else if mine, theirs := cycle(p.Rule, other.Rule); mine != nil && p.fights(other) {
-			p.Reportf(mine.Pos, "%s does not come to an end with this one: it reads %s and writes %s, which this rule reads, so both would be stopped", position(other, theirs), mine.Field(), theirs.Field())
+			note(mine.Pos, "%s does not come to an end with this one: it reads %s and writes %s, which this rule reads, so both would be stopped", position(other, theirs), mine.Field(), theirs.Field())
 		}
 	}
+	switch {
+	case others > 0:
+		p.Reportf(at, "%s (%s with this one)", told, countMore(others, "fights", "fight"))
+	case told != "":
+		p.Reportf(at, "%s", told)
+	}
+}
+
+// countMore is how many more rules do something.
+func countMore(n int, one, several string) string {
+	if n == 1 {
+		return "1 more rule " + one
+	}
+	return fmt.Sprintf("%d more rules %s", n, several)
 }
 
 var overlappingWrites = &Check{
@@ -51,7 +78,7 @@ func runOverlappingWrites(p *Pass) {
 	}
 	more := ""
 	if others > 0 {
-		more = fmt.Sprintf(" (and %d more rules overlap with this one)", others)
+		more = fmt.Sprintf(" (%s with this one)", countMore(others, "overlaps", "overlap"))
 	}
 	p.Reportf(first.Pos, "%s writes %s too%s: on an object that both change, it depends on the conditions which value it gets", position(owner, firstTheirs), firstTheirs.Field(), more)
 }

@@ -16,7 +16,7 @@ func (p *pairs) exclusive(a, b *rules.Definition) bool {
 	of, with := p.claimsOf(a), p.claimsOf(b)
 	for _, x := range of {
 		for _, y := range with {
-			if x.text == y.text && contradict(x, y) && !writesOf(a.Rule, x) && !writesOf(b.Rule, x) {
+			if x.text == y.text && contradict(x, y) && !writesAny(a.Rule, x.fields...) && !writesAny(b.Rule, x.fields...) {
 				return true
 			}
 		}
@@ -43,15 +43,6 @@ func contradict(x, y claim) bool {
 		return !slices.ContainsFunc(x.values, func(v string) bool { return !slices.Contains(y.values, v) })
 	}
 	return !slices.ContainsFunc(x.values, func(v string) bool { return slices.Contains(y.values, v) })
-}
-
-func writesOf(r *rules.Rule, c claim) bool {
-	return slices.ContainsFunc(r.Writes(), func(w *rules.Write) bool {
-		return slices.ContainsFunc(c.fields, func(path []string) bool {
-			n := min(len(path), len(w.Path))
-			return slices.Equal(path[:n], w.Path[:n])
-		})
-	})
 }
 
 // claims are the parts of a rule's condition that are joined by &&.

@@ -41,7 +41,7 @@ func runIndexWithoutTest(p *Pass) {
 					continue
 				}
 				if element != nil && !slices.ContainsFunc(tested, func(t patch.Pointer) bool { return t.HasPrefix(element) }) {
-					p.Reportf(p.Doc.Pos(at), "%s is another element on another object: put a test of it before this operation, such as {op: test, path: %s/name, value: …}, or merge lists by their keys with applyConfiguration", element, element)
+					p.Reportf(p.Doc.Pos(at), "%s is another element on another object: put a test of it before this operation, such as {op: test, path: %s, value: …} (of an object, its name is enough: %s/name), or merge lists by their keys with applyConfiguration", element, element, element)
 				}
 			}
 		}

@@ -65,6 +65,13 @@ type Known interface {
 	Complete(group string) bool
 }
 
+// Tests may be implemented by a Known that has the tests of the rules.
+type Tests interface {
+	// Inputs are the objects of a resource in tests, with all that rules may
+	// read beside them.
+	Inputs(schema.GroupVersionResource) []rules.Input
+}
+
 // Resource is what is known about a resource.
 type Resource struct {
 	Kind       string
@@ -101,7 +108,20 @@ type Report struct {
 	Rules    int        // how many there are, those that do not compile among them
 	Findings []*Finding // in the order of the files
 	Ignored  int        // findings that a comment in the rule's file silences
+	Unknown  []Unknown  // what could not be checked, in the order of the rules
 }
+
+// Unknown is a resource of which no schema is known: what a rule reads and
+// writes of it could not be checked.
+type Unknown struct {
+	Resource schema.GroupVersionResource
+	Rule     string // the first that names it
+	Group    string // a known group of nearly the same name, if there is one
+}
+
+// Groups is implemented by a Known that can list groups that are not
+// Kubernetes' own. One that is nearly what a rule names is likely meant.
+type Groups interface{ Groups() []string }
 
 // Run runs all checks on all rules of the sources. What keeps a rule from
 // compiling is a finding too.
@@ -125,6 +145,7 @@ func Run(known Known, sources ...rules.Source) Report {
 			found = append(found, pass.findings...)
 		}
 	}
+	report.Unknown = unchecked(known, kinds, all)
 	kept, silenced := ignore(sources, all, found)
 	report.Findings, report.Ignored = append(report.Findings, kept...), silenced
 	slices.SortStableFunc(report.Findings, func(a, b *Finding) int {

@@ -224,7 +224,13 @@ func (p spot) zero() string {
 	case expression.StringShape, expression.QuantityShape:
 		return "''"
 	case expression.IntShape, expression.NumberShape:
-		return "0"
+		switch {
+		case p.builtin && slices.Equal(p.path, []string{"spec", "replicas"}):
+			return "1" // what all workloads default to
+		case len(p.path) > 0 && p.path[0] == "status":
+			return "0" // counts are left out when they are 0
+		}
+		return "…" // its default is not in the schema
 	case expression.BoolShape:
 		return "false"
 	case expression.ListShape:

@@ -19,7 +19,7 @@ func unguarded() []schemaCase {
 	patch := "\npatch: {merge: {metadata: {labels: {a: b}}}}"
 	condition := func(cel string) string { return deployments + "condition: |-\n  " + cel + patch }
 	const labels = "object.metadata.labels may be absent: ask has(object.metadata.labels) first, or write object.metadata.?labels.?team.orValue('')"
-	const replicas = "object.spec.replicas may be absent: ask has(object.spec.replicas) first, or write object.spec.?replicas.orValue(0)"
+	const replicas = "object.spec.replicas may be absent: ask has(object.spec.replicas) first, or write object.spec.?replicas.orValue(1)"
 	return []schemaCase{
 		{name: "labels", spec: condition("object.metadata.labels.team == 'a'"), want: []string{"7:21: " + labels}},
 		{name: "a key of annotations", spec: condition("has(object.metadata.annotations) && object.metadata.annotations['a/b'] == 'a'"),
@@ -32,7 +32,7 @@ func unguarded() []schemaCase {
 		{name: "a guard of another element", spec: condition("object.spec.template.spec.containers.exists(c, has(c.args)) && object.spec.template.spec.containers.exists(c, c.args.size() > 3)"),
 			want: []string{"7:117: c.args may be absent: ask has(c.args) first, or write c.?args.orValue([])"}},
 		{name: "a default lacks it", spec: condition("object.spec.template.spec.?securityContext.orValue({}).runAsUser == 0"),
-			want: []string{"7:60: object.spec.template.spec.?securityContext.orValue({}).runAsUser may be absent: write object.spec.template.spec.?securityContext.orValue({}).?runAsUser.orValue(0)"}},
+			want: []string{"7:60: object.spec.template.spec.?securityContext.orValue({}).runAsUser may be absent: write object.spec.template.spec.?securityContext.orValue({}).?runAsUser.orValue(…)"}},
 		{name: "the wrong branch", spec: condition("has(object.spec.replicas) ? true : object.spec.replicas == 1"), want: []string{"7:52: " + replicas}},
 		{name: "the wrong way round", spec: condition("!has(object.spec.replicas) && object.spec.replicas == 1"), want: []string{"7:47: " + replicas}},
 		{name: "|| does not guard", spec: condition("has(object.spec.replicas) || object.spec.replicas == 1"), want: []string{"7:46: " + replicas}},

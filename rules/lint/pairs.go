@@ -1,6 +1,10 @@
 package lint
 
-import "github.com/rectifier-dev/rectifier/rules"
+import (
+	"slices"
+
+	"github.com/rectifier-dev/rectifier/rules"
+)
 
 // maxTrials is how many pairs of rules are tried on made-up objects in one run,
 // for tens of milliseconds each. Rules that write one field are few, unless
@@ -33,7 +37,30 @@ func (p *pairs) claimsOf(d *rules.Definition) []claim {
 // apart reports whether this rule and another one never change one object,
 // because what excludes them is out of their own reach.
 func (p *Pass) apart(other *rules.Definition) bool {
-	return p.Rule.Disjoint(other.Rule) && !writesMatched(p.Rule) && !writesMatched(other.Rule) || p.pairs.exclusive(p.Definition, other)
+	if p.Rule.Disjoint(other.Rule) {
+		return true
+	}
+	lasting := func(paths [][]string) bool {
+		return slices.ContainsFunc(paths, func(path []string) bool { return !writesAny(p.Rule, path) && !writesAny(other.Rule, path) })
+	}
+	if lasting(p.Rule.Differences(other.Rule)) || p.pairs.exclusive(p.Definition, other) {
+		return true
+	}
+	differ := p.Rule.NamespaceDifferences(other.Rule)
+	if len(differ) == 0 {
+		return false
+	}
+	for _, resource := range shared(p.Rule, other.Rule) {
+		switch kind := p.typing.kinds.of(resource); {
+		case resource.GroupResource() == namespaces.GroupResource():
+			if !lasting(differ) { // they are the object's own labels
+				return false
+			}
+		case kind.known && !kind.Namespaced:
+			return false // such objects fit every namespaceSelector
+		}
+	}
+	return true
 }
 
 // fights reports whether there is an object on which this rule and another one

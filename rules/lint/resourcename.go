@@ -2,11 +2,13 @@ package lint
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rectifier-dev/rectifier/internal/suggest"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules"
 )
@@ -85,10 +87,52 @@ func (p *Pass) misnamed(r namedResource) (yamldoc.Position, string) {
 		return p.resourceField(r, "group"), fmt.Sprintf("%s is not a resource of %s (did you mean group %s?)", r.gvr.Resource, groupName(r.gvr.Group), meant.Group)
 	case ok:
 		return p.resourceField(r, "resource"), fmt.Sprintf("%q is not a resource of %s (did you mean %q?)", r.gvr.Resource, groupName(r.gvr.Group), meant.Resource)
+	case nearGroup(p.Known, r.gvr.Group) != "":
+		return p.resourceField(r, "group"), fmt.Sprintf("%s is not known (did you mean group %s?)", groupName(r.gvr.Group), nearGroup(p.Known, r.gvr.Group))
 	case p.Known.Complete(r.gvr.Group):
 		return p.resourceField(r, "resource"), fmt.Sprintf("%q is not a resource of %s: %s does not exist", r.gvr.Resource, groupName(r.gvr.Group), rules.ResourceName(r.gvr))
 	}
 	return yamldoc.Position{}, ""
+}
+
+// groupSlips is how many slips make another group of one. Names of groups are
+// long, and those of one company much alike.
+const groupSlips = 2
+
+// nearGroup is the known group that is meant by one that is not known; empty if
+// there is none.
+func nearGroup(known Known, group string) string {
+	if groups, ok := known.(Groups); ok && group != "" {
+		if all := groups.Groups(); !slices.Contains(all, group) {
+			return suggest.Near(group, all, groupSlips)
+		}
+	}
+	return ""
+}
+
+// unchecked are the resources that rules name and of which there is no schema,
+// each once. What was found not to exist is none of them.
+func unchecked(known Known, kinds *kinds, all []*rules.Definition) []Unknown {
+	var out []Unknown
+	seen := map[schema.GroupVersionResource]bool{}
+	for _, definition := range all {
+		p := Pass{Definition: definition, Known: known}
+		for _, r := range p.namedResources() {
+			if seen[r.gvr] || kinds.of(r.gvr).shape != nil {
+				continue
+			}
+			if _, msg := p.misnamed(r); msg != "" && !kinds.of(r.gvr).known {
+				continue
+			}
+			seen[r.gvr] = true
+			note := Unknown{Resource: r.gvr, Rule: definition.Name}
+			if groups, ok := known.(Groups); ok && !slices.Contains(groups.Groups(), r.gvr.Group) {
+				note.Group = suggest.Closest(r.gvr.Group, groups.Groups())
+			}
+			out = append(out, note)
+		}
+	}
+	return out
 }
 
 func groupName(group string) string {

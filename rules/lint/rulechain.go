@@ -1,21 +1,42 @@
 package lint
 
-import "github.com/rectifier-dev/rectifier/rules"
+import (
+	"fmt"
+
+	"github.com/rectifier-dev/rectifier/rules"
+)
 
 var ruleChain = &Check{
 	ID: "rule-chain", Severity: Warning, Summary: "Two rules feed each other",
 	Run: runRuleChain,
 }
 
+// runRuleChain tells of the first such rule, and how many others there are.
 func runRuleChain(p *Pass) {
+	var first, firstTheirs *rules.Write
+	var owner *rules.Definition
+	others := 0
 	for _, other := range p.rivals() {
 		if met, _ := p.meet(other); met != nil {
 			continue // that is what there is to tell
 		}
-		if mine, theirs := cycle(p.Rule, other.Rule); mine != nil && !p.apart(other) && !p.fights(other) {
-			p.Reportf(mine.Pos, "%s reads %s and writes %s, which this rule reads: the two could go on changing the object", position(other, theirs), mine.Field(), theirs.Field())
+		mine, theirs := cycle(p.Rule, other.Rule)
+		switch {
+		case mine == nil || p.apart(other) || p.fights(other):
+		case first == nil:
+			first, firstTheirs, owner = mine, theirs, other
+		default:
+			others++
 		}
 	}
+	if first == nil {
+		return
+	}
+	more := ""
+	if others > 0 {
+		more = fmt.Sprintf(" (%s this one)", countMore(others, "feeds", "feed"))
+	}
+	p.Reportf(first.Pos, "%s reads %s and writes %s, which this rule reads: the two could go on changing the object%s", position(owner, firstTheirs), first.Field(), firstTheirs.Field(), more)
 }
 
 // cycle returns what each of two rules writes that the other one reads, if they

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,12 +41,18 @@ func sensitive(r *rules.Rule, w *rules.Write) string {
 		return "this label decides which pods the namespace admits, or warns of"
 	case strings.HasPrefix(label, "rbac.authorization.k8s.io/aggregate-to-"):
 		return "this label adds the rules of the role to others"
+	case slices.Equal(w.Path, []string{"metadata", "labels"}) && is(isNamespace):
+		return "all labels of the Namespace are replaced or removed, those that decide which pods it admits among them"
+	case slices.Equal(w.Path, []string{"metadata", "labels"}) && is(isRBAC):
+		return "all labels of the role are replaced or removed, those that add its rules to other roles among them"
 	case isPath(w, "metadata", "labels"), isPath(w, "metadata", "annotations"):
 		return ""
 	case is(isRBAC):
 		return "a change of roles and bindings gives or takes rights"
 	case is(isAdmission):
 		return "a change of webhooks and admission policies decides about each request to the API server"
+	case is(isAPIService):
+		return "an APIService decides which server answers for an API group"
 	case is(func(gr schema.GroupResource) bool {
 		return gr.Group == "coordination.k8s.io" && gr.Resource == "leases"
 	}):
@@ -54,6 +61,12 @@ func sensitive(r *rules.Rule, w *rules.Write) string {
 	return ""
 }
 
+func isNamespace(gr schema.GroupResource) bool { return gr.Group == "" && gr.Resource == "namespaces" }
+
 func isRBAC(gr schema.GroupResource) bool { return gr.Group == "rbac.authorization.k8s.io" }
 
-func isAdmission(gr schema.GroupResource) bool { return gr.Group == "admissionregistration.k8s.io" }
+func isAdmission(gr schema.GroupResource) bool {
+	return gr.Group == "admissionregistration.k8s.io"
+}
+
+func isAPIService(gr schema.GroupResource) bool { return gr.Group == "apiregistration.k8s.io" }

@@ -50,10 +50,13 @@ func (p *Pass) rivals() []*rules.Definition {
 	return out
 }
 
-// writesMatched reports whether a rule changes what objects are matched by.
-func writesMatched(r *rules.Rule) bool {
+// writesAny reports whether a rule may change what is at one of some paths.
+func writesAny(r *rules.Rule, paths ...[]string) bool {
 	return slices.ContainsFunc(r.Writes(), func(w *rules.Write) bool {
-		return len(w.Path) == 0 || w.Path[0] == "metadata" && (len(w.Path) == 1 || w.Path[1] == "labels")
+		return slices.ContainsFunc(paths, func(path []string) bool {
+			n := min(len(path), len(w.Path))
+			return slices.Equal(path[:n], w.Path[:n])
+		})
 	})
 }
 

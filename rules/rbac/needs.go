@@ -255,6 +255,11 @@ func (b *builder) read(r *rules.Rule, resource schema.GroupResource) {
 // add notes that a rule cannot do without something.
 func (b *builder) add(r *rules.Rule, n Right) {
 	for _, n.Namespace = range b.scopes() {
+		// There is an informer in every namespace, whatever the rules match
+		// there; what they leave alone, they do not write.
+		if n.Verb == "patch" && n.Namespace != "" && !r.MayMatchIn(n.Namespace) {
+			continue
+		}
 		b.at(n).rules[r.Name] = true
 	}
 }

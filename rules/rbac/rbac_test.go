@@ -137,6 +137,12 @@ patch: {subresource: scale, merge: {spec: {replicas: 1}}}`)}, want: []string{
 		"namespaces": {rules: []string{rule("a", configmaps)}, options: rbac.Options{Namespaces: []string{"t2", "t1", "t2"}}, want: []string{
 			"list configmaps in t1: a", "watch configmaps in t1: a", "patch configmaps in t1: a", "create events.events.k8s.io in t1 optional", "patch events.events.k8s.io in t1 optional",
 			"list configmaps in t2: a", "watch configmaps in t2: a", "patch configmaps in t2: a", "create events.events.k8s.io in t2 optional", "patch events.events.k8s.io in t2 optional"}},
+		// There is an informer in each namespace, but writes only where a rule matches.
+		"namespaces that a rule leaves alone": {rules: []string{rule("a", configmaps+"\nmatch: {namespaces: [t1, 'u*'], excludeNamespaces: [u2]}")}, options: rbac.Options{Namespaces: []string{"t1", "t2", "u1", "u2"}, ReadOnly: false}, want: []string{
+			"list configmaps in t1: a", "watch configmaps in t1: a", "patch configmaps in t1: a", "create events.events.k8s.io in t1 optional", "patch events.events.k8s.io in t1 optional",
+			"list configmaps in t2: a", "watch configmaps in t2: a", "create events.events.k8s.io in t2 optional", "patch events.events.k8s.io in t2 optional",
+			"list configmaps in u1: a", "watch configmaps in u1: a", "patch configmaps in u1: a", "create events.events.k8s.io in u1 optional", "patch events.events.k8s.io in u1 optional",
+			"list configmaps in u2: a", "watch configmaps in u2: a", "create events.events.k8s.io in u2 optional", "patch events.events.k8s.io in u2 optional"}},
 		"what Roles cannot grant": {
 			rules: []string{
 				rule("about", "resources: [{version: v1, resource: nodes}, {version: v1, resource: secrets}]\npatch: {merge: {metadata: {labels: {a: b}}}}"),

@@ -55,7 +55,11 @@ func Check(c *Case, object map[string]any, shared *Shared, evaluate Evaluate) Ca
 	k := checker{c: c, object: object, e: e, hide: secretive(object, e)}
 	k.report = CaseReport{Name: c.Name, Pos: c.Pos}
 	k.summarize()
-	if k.outcome() {
+	switch expected := k.outcome(); {
+	case expected && e.Unmatched != "":
+		// To expect Skip would hide a slip in the kind for ever.
+		k.itself("%s", e.Unmatched)
+	case expected:
 		k.rules()
 		k.result()
 		k.patch()

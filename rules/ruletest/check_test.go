@@ -92,7 +92,7 @@ func TestCheck(t *testing.T) {
 		{"all that there is", web, `{outcome: Patch, rules: [color, list], object: {data: {color: blue}}, event: {reason: Painted, message: was red}, patch: [{op: replace, path: /data/color, value: blue}, {op: add, path: /data/list, value: a}]}`, ""},
 		{"all of the object", web, `{outcome: Patch, exactObject: {apiVersion: v1, kind: ConfigMap, metadata: {name: web, labels: null}, data: {color: blue, other: x, list: a}}}`, ""},
 		{"pass", blue, `{outcome: Pass}`, ""},
-		{"skip", `{apiVersion: v1, kind: Pod}`, `{outcome: Skip, object: {kind: Pod}}`, ""},
+		{"skip", `{apiVersion: v1, kind: Pod}`, `{outcome: Skip}`, "t.yaml:7:5: no rule is about it\n"},
 		{"error", broken, `{outcome: Error, rules: [color, list], error: "no such key: d.ta"}`, ""},
 		{"other outcome", web, `{outcome: Pass, object: {data: {color: green}}}`, "t.yaml:9:23: expect.outcome: the outcome is Patch, not Pass: patched by color, list\n"},
 		{"not matched", `{apiVersion: v1, kind: Pod}`, `{outcome: Patch}`, "t.yaml:9:23: expect.outcome: the outcome is Skip, not Patch: no rule is about it\n"},

@@ -225,6 +225,8 @@ func (d *decoder) expect(c caseSpec, path string) Expect {
 		re, err := regexp.Compile(e.Error.value)
 		if err != nil {
 			d.fail(e.Error.node, "expect.error is not a regular expression: %v", err)
+		} else if re.MatchString("") {
+			d.fail(e.Error.node, "expect.error matches every error, and so says nothing: give a part of its text")
 		}
 		out.Error = &Pattern{re, e.Error.node}
 	}
