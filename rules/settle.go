@@ -10,7 +10,8 @@ import "slices"
 //
 // The requests of all passes are returned in order, and Object is what the last
 // one leaves. A rule that patched in any pass has the verdict of the first in
-// which it did; if it fails on what it made, that verdict follows.
+// which it did; if it fails on what it made, that verdict follows. Rules that
+// neither patch nor fail in any pass have the verdict of the first.
 func Settle(rules []*Rule, in Input) Result {
 	all := Evaluate(rules, in)
 	last := all
@@ -46,14 +47,13 @@ func laterVerdicts(before, after []Verdict) []Verdict {
 			out, after = append(out, after[0]), after[1:]
 			continue
 		}
-		// What an Audit rule finds counts on the object as it will be.
-		if v := before[0]; v.Outcome == Patch && v.Rule.Mode != Audit {
-			out = append(out, v)
-			if after[0].Outcome == Error {
-				out = append(out, after[0])
-			}
-		} else {
-			out = append(out, after[0])
+		switch v, later := before[0], after[0]; {
+		case v.Outcome == Patch && later.Outcome == Error:
+			out = append(out, v, later)
+		case v.Outcome != Patch && (later.Outcome == Patch || later.Outcome == Error):
+			out = append(out, later)
+		default:
+			out = append(out, v) // on the object as it is
 		}
 		rule := before[0].Rule
 		for len(before) > 0 && before[0].Rule == rule {

@@ -182,7 +182,10 @@ condition: >-
   && object.spec.template.spec.x == 1 && object.spec.template.metadata.labels['a'] == 'b' && object.spec['x-dash'] == 'a' && object.spec.mode == 'Brandnew'
   && object.spec.nothing == null && 'size' in object.spec && object.spec.?status.orValue({}) == {} && object.?status.orValue({}).?phase.orValue('') == ''
 patch: {merge: {metadata: {labels: {a: b}}}}`,
-			want: []string{"9:77: undefined field 'status' (did you mean 'steps'?)"}},
+			want: []string{
+				"8:148: mode is never 'Brandnew': it is one of Fast, Slow",
+				"9:77: undefined field 'status' (did you mean 'steps'?)",
+			}},
 		{name: "nothing is known of the resource", spec: `
 resource: {group: example.org, version: v1, resource: things}
 condition: object.spec.anything.at.all == '3' && object.metadata.lables == 1

@@ -104,7 +104,7 @@ func (p *Pass) lookupPaths() {
 		for _, pair := range strictyaml.Pairs(yamldoc.Resolve(where)) {
 			at, msg := followPath(p.typing.kinds.of(l.Resource).shape, pair.Key.Value)
 			if msg != "" {
-				p.Reportf(p.Doc.Pos(pair.Key), "%s: the lookup is always empty", msg)
+				p.Reportf(p.Doc.Pos(pair.Key), "%s, so the lookup is always empty", msg)
 				continue
 			}
 			for _, v := range literalTexts(pair.Value) {

@@ -35,16 +35,16 @@ func TestFieldPath(t *testing.T) {
 		{name: "custom resource", crds: widgetCRD, spec: widgets + selector("spec.mode=Quick,spec.ratio=half,spec.ratio!=0.5,spec.ratio!=0.50,spec.open.any=x,spec.free.a.b=x,spec.port=http,spec.tags=a"), want: []string{
 			"7:20: spec.mode is never 'Quick': it is one of Fast, Slow",
 			"7:36: spec.ratio is never 'half': it is a number, and compares as such as 0.5",
-			"7:69: spec.ratio is never '0.50': it is a number, and compares as such as 0.5",
-			"7:136: spec.tags is a list: only text, numbers and bools are compared",
+			"7:68: spec.ratio is never '0.50': it is a number, and compares as such as 0.5",
+			"7:132: spec.tags is a list: only text, numbers and bools are compared",
 		}},
 
-		{name: "a typo in a lookup", spec: where(hpas, "spec.scaleTargetReference.name: ${object.metadata.name}"), want: []string{"10:7: undefined field 'scaleTargetReference' in spec (did you mean 'scaleTargetRef'?): the lookup is always empty"}},
+		{name: "a typo in a lookup", spec: where(hpas, "spec.scaleTargetReference.name: ${object.metadata.name}"), want: []string{"10:7: undefined field 'scaleTargetReference' in spec (did you mean 'scaleTargetRef'?), so the lookup is always empty"}},
 		{name: "in its last key", spec: where(hpas, "{spec.scaleTargetRef.nam: x, spec.minReplicas: x}"), want: []string{
-			"10:8: undefined field 'nam' in spec.scaleTargetRef (did you mean 'name'?): the lookup is always empty",
+			"10:8: undefined field 'nam' in spec.scaleTargetRef (did you mean 'name'?), so the lookup is always empty",
 			"10:54: spec.minReplicas is never 'x': it is an int, and compares as such as 3",
 		}},
-		{name: "a list in a lookup", spec: where(services, "spec.ports: 80"), want: []string{"10:7: spec.ports is a list: only text, numbers and bools are compared: the lookup is always empty"}},
+		{name: "a list in a lookup", spec: where(services, "spec.ports: 80"), want: []string{"10:7: spec.ports is a list: only text, numbers and bools are compared, so the lookup is always empty"}},
 		{name: "several values", spec: where(services, "spec.type: [ClusterIP, Nodeport]\n    spec.healthCheckNodePort: [1, \"2\", x, 1.5, true, \"${object.metadata.name}\"]"), want: []string{
 			"10:30: spec.type is never 'Nodeport' (did you mean 'NodePort'?)",
 			"11:42: spec.healthCheckNodePort is never 'x': it is an int, and compares as such as 3",
@@ -54,8 +54,8 @@ func TestFieldPath(t *testing.T) {
 		{name: "a lookup as it should be", spec: where(services, "{spec.selector.app: x, spec.publishNotReadyAddresses: true, metadata.name: \"${object.metadata.name}\", spec.type: \"${object.spec.strategy.type}\"}")},
 		{name: "a lookup of a custom resource", crds: widgetCRD, spec: where(theWidget, "{spec.mode: Medium, spec.size: 3, spec.parts.name: x, metadata.namespce: y}"), want: []string{
 			"10:19: spec.mode is never 'Medium': it is one of Fast, Slow",
-			"10:41: spec.parts is a list: no path leads to its elements, filter them in CEL: the lookup is always empty",
-			"10:61: undefined field 'namespce' in metadata (did you mean 'namespace'?): the lookup is always empty",
+			"10:41: spec.parts is a list: no path leads to its elements, filter them in CEL, so the lookup is always empty",
+			"10:61: undefined field 'namespce' in metadata (did you mean 'namespace'?), so the lookup is always empty",
 		}},
 		{name: "a lookup of what is not known", spec: where("{group: example.org, version: v1, resource: things}", "spec.anything: 3")},
 	})
@@ -91,12 +91,12 @@ func TestClosedEnums(t *testing.T) {
 	const widgets = "resource: {group: example.io, version: v1, resource: widgets}\n"
 	const patch = "\npatch: {merge: {metadata: {labels: {a: b}}}}"
 	testCheck(t, "cel-type", []schemaCase{
-		{name: "another word", crds: widgetCRD, spec: widgets + "condition: object.spec.mode == 'medium'" + patch, want: []string{"6:33: mode is never 'medium': it is one of Fast, Slow"}},
-		{name: "one of several", crds: widgetCRD, spec: widgets + "condition: object.spec.mode in ['Fast', 'medium']" + patch, want: []string{"6:42: mode is never 'medium': it is one of Fast, Slow"}},
-		{name: "a variable", crds: widgetCRD, spec: widgets + "variables: [{name: m, expression: object.spec.mode}]\ncondition: variables.m != 'medium'" + patch, want: []string{"7:28: variables.m is never 'medium': it is one of Fast, Slow"}},
+		{name: "another word", crds: widgetCRD, spec: widgets + "condition: object.spec.mode == 'medium'" + patch, want: []string{"6:34: mode is never 'medium': it is one of Fast, Slow"}},
+		{name: "one of several", crds: widgetCRD, spec: widgets + "condition: object.spec.mode in ['Fast', 'medium']" + patch, want: []string{"6:43: mode is never 'medium': it is one of Fast, Slow"}},
+		{name: "a variable", crds: widgetCRD, spec: widgets + "variables: [{name: m, expression: object.spec.mode}]\ncondition: variables.m != 'medium'" + patch, want: []string{"7:29: variables.m is never 'medium': it is one of Fast, Slow"}},
 		{name: "a default", crds: widgetCRD, spec: widgets + "condition: object.spec.?mode.orValue('none') == 'none'" + patch},
 		{name: "one side of ?:", crds: widgetCRD, spec: widgets + "variables: [{name: m, expression: \"has(object.spec.mode) ? object.spec.mode : 'none'\"}]\ncondition: variables.m == 'none'" + patch},
-		{name: "another default", crds: widgetCRD, spec: widgets + "condition: object.spec.?mode.orValue('none') == 'medium'" + patch, want: []string{"6:50: mode is never 'medium': it is one of Fast, Slow"}},
+		{name: "another default", crds: widgetCRD, spec: widgets + "condition: object.spec.?mode.orValue('none') == 'medium'" + patch, want: []string{"6:51: mode is never 'medium': it is one of Fast, Slow"}},
 		{name: "a built-in kind", spec: "resource: {version: v1, resource: services}\ncondition: object.spec.type == 'Brandnew'" + patch},
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -129,6 +130,45 @@ func TestConflictingWrites(t *testing.T) {
 		{"the same fields of the object", []string{"match: {fieldSelector: spec.type=Web}\npatch: {merge: {spec: {a: 1}}}", "match: {fieldSelector: spec.type=Web}\npatch: {merge: {spec: {a: 2}}}"}, []string{"b.yaml:7:26: " + undoes("7:26", "spec.a")}},
 		{"other labels of the namespace", []string{"match: {namespaceSelector: {matchLabels: {env: prod}}}\npatch: {merge: {spec: {a: 1}}}", "match: {namespaceSelector: {matchExpressions: [{key: env, operator: DoesNotExist}]}}\npatch: {merge: {spec: {a: 2}}}"}, nil},
 		{"other fields of the object", []string{"match: {fieldSelector: spec.type=Web}\npatch: {merge: {spec: {a: 1}}}", "match: {fieldSelector: spec.type!=Web}\npatch: {merge: {spec: {a: 2}}}"}, nil},
+		{"other labels, of which neither is changed", []string{
+			"match: {labelSelector: {matchLabels: {tier: web}}}\npatch: {merge: {metadata: {labels: {env: dev}}}}",
+			"match: {labelSelector: {matchLabels: {tier: db}}}\npatch: {merge: {metadata: {labels: {env: prod}}}}",
+		}, nil},
+		{"other namespaces, and labels are written", []string{
+			"match: {namespaces: [a]}\npatch: {merge: {metadata: {labels: {env: dev}}}}",
+			"match: {namespaces: [b]}\npatch: {merge: {metadata: {labels: {env: prod}}}}",
+		}, nil},
+		{"other labels of the namespace, which objects get too", []string{
+			"match: {namespaceSelector: {matchLabels: {env: dev}}}\npatch: {merge: {metadata: {labels: {env: dev}}}}",
+			"match: {namespaceSelector: {matchLabels: {env: prod}}}\npatch: {merge: {metadata: {labels: {env: prod}}}}",
+		}, nil},
+		{"other labels of the namespace, which is the object", []string{
+			"resource: {version: v1, resource: namespaces}\nmatch: {namespaceSelector: {matchLabels: {env: dev}}}\npatch: {merge: {metadata: {labels: {env: prod, a: \"1\"}}}}",
+			"resource: {version: v1, resource: namespaces}\nmatch: {namespaceSelector: {matchLabels: {env: prod}}}\npatch: {merge: {metadata: {labels: {env: dev, a: \"2\"}}}}",
+		}, []string{"b.yaml:7:39: " + undoes("7:39", "metadata.labels.env")}},
+		{"which neither changes", []string{
+			"resource: {version: v1, resource: namespaces}\nmatch: {namespaceSelector: {matchLabels: {env: dev}}}\npatch: {merge: {metadata: {labels: {a: \"1\"}}}}",
+			"resource: {version: v1, resource: namespaces}\nmatch: {namespaceSelector: {matchLabels: {env: prod}}}\npatch: {merge: {metadata: {labels: {a: \"2\"}}}}",
+		}, nil},
+		{"other labels of a namespace that the objects do not have", []string{
+			"resource: {version: v1, resource: persistentvolumes}\nmatch: {namespaceSelector: {matchLabels: {env: dev}}}\npatch: {merge: {metadata: {labels: {a: \"1\"}}}}",
+			"resource: {version: v1, resource: persistentvolumes}\nmatch: {namespaceSelector: {matchLabels: {env: prod}}}\npatch: {merge: {metadata: {labels: {a: \"2\"}}}}",
+		}, []string{"b.yaml:7:39: " + undoes("7:39", "metadata.labels.a")}},
+		{"a field that one of them changes to what the other wants", []string{
+			"match: {fieldSelector: spec.type=Web}\npatch: {merge: {spec: {type: Db, a: 1}}}",
+			"match: {fieldSelector: spec.type=Db}\npatch: {merge: {spec: {a: 2}}}",
+		}, []string{"b.yaml:7:26: " + depends("7:36", "spec.a")}},
+		{"patterns that begin otherwise", []string{"match: {namespaces: [\"dev-*\"]}\npatch: {merge: {spec: {a: 1}}}", "match: {namespaces: [\"prod-*\"]}\npatch: {merge: {spec: {a: 2}}}"}, nil},
+		{"patterns that may meet", []string{"match: {names: [\"dev-*\"]}\npatch: {merge: {spec: {a: 1}}}", "match: {names: [\"*-web\"]}\npatch: {merge: {spec: {a: 2}}}"}, []string{"b.yaml:7:26: " + depends("7:26", "spec.a")}},
+		{"three of one field", []string{"patch: {merge: {spec: {a: 1}}}", "patch: {merge: {spec: {a: 2}}}", "patch: {merge: {spec: {a: 3}}}"}, []string{
+			"b.yaml:6:26: " + undoes("6:26", "spec.a"),
+			"c.yaml:6:26: " + strings.Replace(undoes("6:26", "spec.a"), " [", " (1 more rule fights with this one) [", 1),
+		}},
+		{"three that may meet", slices.Repeat([]string{"condition: \"!has(object.spec.a)\"\npatch: {merge: {spec: {a: \"${object.metadata.name}\"}}}"}, 4), []string{
+			"b.yaml:7:26: " + depends("7:26", "spec.a"),
+			"c.yaml:7:26: " + strings.Replace(depends("7:26", "spec.a"), "too:", "too (1 more rule overlaps with this one):", 1),
+			"d.yaml:7:26: " + strings.Replace(depends("7:26", "spec.a"), "too:", "too (2 more rules overlap with this one):", 1),
+		}},
 		{"conditions that exclude each other", []string{"condition: object.spec.a != 1 && object.spec.env == 'prod'\npatch: {merge: {spec: {a: 1}}}", "variables: [{name: e, expression: object.spec.env}]\ncondition: variables.e in ['dev', 'test']\npatch: {merge: {spec: {a: 2}}}"}, nil},
 		{"one that is the other's opposite", []string{"condition: object.spec.prod\npatch: {merge: {spec: {a: 1}}}", "condition: \"!object.spec.prod && true\"\npatch: {merge: {spec: {a: 2}}}"}, nil},
 		{"conditions on what one of them writes", []string{"condition: object.spec.env == 'prod'\npatch: {merge: {spec: {a: 1, env: dev}}}", "condition: object.spec.env == 'dev'\npatch: {merge: {spec: {a: 2, env: prod}}}"}, []string{"b.yaml:7:26: " + undoes("7:26", "spec.a")}},
@@ -209,7 +249,7 @@ func TestPodTemplate(t *testing.T) {
 // PAT-08.
 func TestIndexWithoutTest(t *testing.T) {
 	other := func(element string) string {
-		return element + " is another element on another object: put a test of it before this operation, such as {op: test, path: " + element + "/name, value: …}, or merge lists by their keys with applyConfiguration [index-without-test]"
+		return element + " is another element on another object: put a test of it before this operation, such as {op: test, path: " + element + ", value: …} (of an object, its name is enough: " + element + "/name), or merge lists by their keys with applyConfiguration [index-without-test]"
 	}
 	testWrites(t, []writeCase{
 		{"a removal", one("patch:\n  json:\n    - {op: remove, path: /spec/items/1}"), []string{"a.yaml:8:28: " + other("/spec/items/1")}},
@@ -248,4 +288,38 @@ func TestScaleReplicas(t *testing.T) {
 		{"no workload", one("patch: {merge: {spec: {replicas: 3}}}"), nil},
 		{"in a status", one(deployments + "patch: {subresource: status, merge: {status: {replicas: 3}}}"), nil},
 	})
+}
+
+// Many rules are linted in little time, and each tells of what it has with the
+// others once.
+func TestManyRules(t *testing.T) {
+	of := func(n int, spec func(i int) string) []rules.Source {
+		var out []rules.Source
+		for i := range n {
+			out = append(out, rules.Source{Name: "many.yaml", Data: fmt.Appendf(nil, "apiVersion: rectifier.dev/v1alpha1\nkind: Rule\nmetadata: {name: r%d}\nspec:\n  %s  %s", i, deployments, spec(i))})
+		}
+		return out
+	}
+	lintOf := func(sources []rules.Source) (findings []string) {
+		begin := time.Now()
+		for _, f := range lint.Run(knowing(t, ""), sources...).Findings {
+			findings = append(findings, f.Problem.Rule+" "+f.Check.ID)
+		}
+		// It takes one second on a slow machine; each pair tried takes minutes.
+		if took := time.Since(begin); took > 30*time.Second {
+			t.Errorf("%d rules took %s", len(sources), took)
+		}
+		return findings
+	}
+	if got := lintOf(of(300, func(i int) string {
+		return fmt.Sprintf("match: {namespaces: [ns-%d]}\n  condition: object.spec.?replicas.orValue(1) == %d\n  patch: {merge: {metadata: {labels: {l: v%d}}}}\n", i, i%7, i)
+	})); got != nil {
+		t.Errorf("rules in namespaces of their own: %v", got)
+	}
+	got := lintOf(of(300, func(i int) string {
+		return fmt.Sprintf("condition: \"!has(object.metadata.labels)\"\n  patch: {merge: {metadata: {labels: {l: v%d}}}}\n", i)
+	}))
+	if unique := slices.Compact(slices.Sorted(slices.Values(got))); len(got) != 299 || len(unique) != 299 {
+		t.Errorf("300 rules that overlap have %d findings, %d that differ, not one for each but the first", len(got), len(unique))
+	}
 }
