@@ -108,6 +108,28 @@ func (e *Engine) consequence(s gvr.Status) string {
 	return ""
 }
 
+func parkedLine(r *rules.Rule, resource schema.GroupVersionResource, why string) string {
+	return fmt.Sprintf("rule %s on %s: parked: %s", r.Name, rules.ResourceName(resource), why)
+}
+
+// unfitRules are those of parkedRules that can never run on the resource as it
+// is served: the rule is wrong, whatever is permitted.
+func (e *Engine) unfitRules() []string {
+	var out []string
+	for _, resource := range e.rules.Resources() {
+		info, ok := e.informers.Info(resource)
+		if !ok {
+			continue
+		}
+		for _, r := range e.rules.For(resource) {
+			if why := r.Unfit(traits(info)); why != "" && why != rules.ErrReplicasUnknown.Error() {
+				out = append(out, parkedLine(r, resource, why))
+			}
+		}
+	}
+	return out
+}
+
 // parkedRules tells which rules cannot write, and why.
 func (e *Engine) parkedRules() []string {
 	var out []string
@@ -122,7 +144,7 @@ func (e *Engine) parkedRules() []string {
 		}
 		for _, r := range e.rules.For(resource) {
 			if why := e.parkedReason(r, info, ns); why != "" {
-				out = append(out, fmt.Sprintf("rule %s on %s: parked: %s", r.Name, rules.ResourceName(resource), why))
+				out = append(out, parkedLine(r, resource, why))
 			}
 		}
 	}

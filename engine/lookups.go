@@ -81,12 +81,16 @@ func (e *Engine) unavailable(r *rules.Rule) string {
 	return ""
 }
 
-// parked says why a rule cannot run on a resource for now; empty: it can.
+func traits(info gvr.Info) rules.Traits {
+	return rules.Traits{Namespaced: info.Namespaced, HasStatus: info.HasStatus, HasScale: info.HasScale, ReplicasPath: info.ReplicasPath}
+}
+
+// parkedReason says why a rule cannot run on a resource for now; empty: it can.
 // Where Namespaces may not be read, opt-outs on them are not seen, and rules
 // run without: what a rule needs is only the right to read and patch what it is
 // about, unless it says more.
 func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability) string {
-	if why := r.Unfit(rules.Traits{Namespaced: info.Namespaced, HasStatus: info.HasStatus, HasScale: info.HasScale, ReplicasPath: info.ReplicasPath}); why != "" {
+	if why := r.Unfit(traits(info)); why != "" {
 		return why
 	}
 	if why := e.unavailable(r); why != "" {

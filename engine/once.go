@@ -162,7 +162,10 @@ func (e *Engine) shortfall() error {
 			absent = append(absent, line)
 		}
 	}
-	if parked := e.parkedRules(); len(e.opts.Namespaces) > 0 && len(refused) == 0 && len(e.parked.missing()) == 0 && !e.denied() {
+	unfit := e.unfitRules()
+	absent = append(absent, unfit...)
+	parked := slices.DeleteFunc(e.parkedRules(), func(line string) bool { return slices.Contains(unfit, line) })
+	if len(e.opts.Namespaces) > 0 && len(refused) == 0 && len(e.parked.missing()) == 0 && !e.denied() {
 		absent = append(absent, parked...)
 	} else {
 		refused = append(refused, parked...)

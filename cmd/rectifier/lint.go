@@ -18,6 +18,7 @@ import (
 	"github.com/rectifier-dev/rectifier/rules"
 	"github.com/rectifier-dev/rectifier/rules/builtin"
 	"github.com/rectifier-dev/rectifier/rules/lint"
+	"github.com/rectifier-dev/rectifier/rules/ruletest"
 )
 
 type lintFlags struct {
@@ -101,7 +102,7 @@ func (f *lintFlags) run(ctx context.Context, paths []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	report := lint.Run(known, sources...)
+	report := lint.RunTested(known, testInputs(paths), sources...)
 	if report.Rules == 0 && len(report.Findings) == 0 {
 		return &exitError{exitUsage, fmt.Errorf("there is no rule in %s", strings.Join(paths, ", "))}
 	}
@@ -173,6 +174,17 @@ func (f *lintFlags) known(ctx context.Context, sources []rules.Source, s streams
 		return nil, &exitError{exitUsage, err}
 	}
 	return lintKnown{offline.Known{Catalog: catalog, Types: openapi.Join(types, openapi.Builtin())}, crds}, nil
+}
+
+// testInputs are the objects of the RuleTests in the paths. What is wrong with
+// tests is told by `rectifier test`.
+func testInputs(paths []string) []rules.Input {
+	paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return path == "-" }) // it has been read
+	files, err := ruletest.Read(paths, strings.NewReader(""))
+	if err != nil {
+		return nil
+	}
+	return offline.TestInputs(files)
 }
 
 // lintKnown is what is known without a cluster, with the groups of CRDs.

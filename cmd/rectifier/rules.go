@@ -92,12 +92,14 @@ func (f *ruleFlags) loadDefinitions(s streams) (*rules.Set, []*rules.Definition,
 	for _, p := range problems {
 		fmt.Fprintln(s.err, p.Detail())
 	}
+	// A folder that was mistyped must not leave only a built-in rule, silently.
+	fromFile := func(d *rules.Definition) bool { return !strings.HasPrefix(d.Doc.File, builtin.Prefix) }
+	if len(f.paths) > 0 && len(problems) == 0 && !slices.ContainsFunc(definitions, fromFile) {
+		return nil, nil, nil, &exitError{exitUsage, fmt.Errorf("there is no rule in %s", strings.Join(f.paths, ", "))}
+	}
 	if len(set.All()) == 0 {
 		if len(problems) > 0 {
 			return nil, nil, nil, &exitError{exitUsage, errors.New("no rule is left: see the problems above")}
-		}
-		if len(f.paths) > 0 {
-			return nil, nil, nil, &exitError{exitUsage, fmt.Errorf("there is no rule in %s", strings.Join(f.paths, ", "))}
 		}
 		return nil, nil, nil, &exitError{exitUsage, errors.New("there is no rule: name files with --rules, or a built-in one with --builtin")}
 	}

@@ -18,6 +18,9 @@ var files embed.FS
 // Default is the rule that runs unless the user says otherwise.
 const Default = "expected-replicas"
 
+// Prefix begins the names of the Sources here: builtin:expected-replicas.
+const Prefix = "builtin:"
+
 // Names lists the built-in rules, sorted.
 func Names() []string {
 	entries, err := files.ReadDir(".")
@@ -39,5 +42,5 @@ func Source(name string) (rules.Source, error) {
 		return rules.Source{}, fmt.Errorf("there is no built-in rule %q%s: there is %s", name, suggest.DidYouMean(name, Names()), strings.Join(Names(), ", "))
 	}
 	data, err := files.ReadFile(name + ".yaml")
-	return rules.Source{Name: "builtin:" + name, Data: data}, err
+	return rules.Source{Name: Prefix + name, Data: data}, err
 }

@@ -34,11 +34,10 @@ func runFixedPoint(p *Pass) {
 // restlessInTests reports whether the rule does not rest on an object of its
 // tests: one that nobody would make up.
 func (p *Pass) restlessInTests(resource schema.GroupVersionResource) bool {
-	tests, ok := p.Known.(Tests)
-	if !ok {
-		return false
-	}
-	for _, in := range tests.Inputs(resource) {
+	for _, in := range p.Tests {
+		if in.Resource != resource {
+			continue
+		}
 		for _, v := range rules.Evaluate([]*rules.Rule{p.Rule}, in).Verdicts {
 			if errors.As(v.Err, new(*rules.NotConvergingError)) {
 				return true

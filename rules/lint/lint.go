@@ -40,6 +40,9 @@ type Pass struct {
 	All []*rules.Definition
 	// Known tells about resources.
 	Known Known
+	// Tests are the objects of the rules' tests, with all that rules may read
+	// beside them.
+	Tests []rules.Input
 
 	check    *Check
 	findings []*Finding
@@ -63,13 +66,6 @@ type Known interface {
 	// Complete reports whether all resources of a group are known: what
 	// Resource does not know of it does not exist.
 	Complete(group string) bool
-}
-
-// Tests may be implemented by a Known that has the tests of the rules.
-type Tests interface {
-	// Inputs are the objects of a resource in tests, with all that rules may
-	// read beside them.
-	Inputs(schema.GroupVersionResource) []rules.Input
 }
 
 // Resource is what is known about a resource.
@@ -125,7 +121,10 @@ type Groups interface{ Groups() []string }
 
 // Run runs all checks on all rules of the sources. What keeps a rule from
 // compiling is a finding too.
-func Run(known Known, sources ...rules.Source) Report {
+func Run(known Known, sources ...rules.Source) Report { return RunTested(known, nil, sources...) }
+
+// RunTested is Run where the rules have tests, on whose objects they are tried.
+func RunTested(known Known, tests []rules.Input, sources ...rules.Source) Report {
 	set, all, problems := rules.LoadDefinitions(sources...)
 	report := Report{Rules: len(all)}
 	for _, problem := range problems {
@@ -140,7 +139,7 @@ func Run(known Known, sources ...rules.Source) Report {
 			if check.Run == nil {
 				continue // it is one of loading, or of the comments
 			}
-			pass := Pass{Definition: definition, Set: set, All: all, Known: known, check: check, typing: typing, pairs: pairs}
+			pass := Pass{Definition: definition, Set: set, All: all, Known: known, Tests: tests, check: check, typing: typing, pairs: pairs}
 			check.Run(&pass)
 			found = append(found, pass.findings...)
 		}
