@@ -140,7 +140,7 @@ func (b *bench) patched(report ruletest.TestReport, seen map[string]bool) {
 func (b *bench) evaluate(object map[string]any) ruletest.Evaluation {
 	e, ok := b.fixer(object).Evaluate(object)
 	if !ok {
-		return ruletest.Evaluation{Unmatched: b.unmatched(object)}
+		return ruletest.Evaluation{Unmatched: b.unmatched(object), UnknownKind: !b.catalog.Known(kindOf(object).GroupKind())}
 	}
 	return ruletest.Evaluation{
 		Result: e.Result, Seen: e.Object, ReplicasPath: e.Info.ReplicasPath,

@@ -26,6 +26,8 @@ type Evaluation struct {
 	// Unmatched says why no rule is about objects of this kind; empty: one is.
 	// Then the rest is empty.
 	Unmatched string
+	// UnknownKind says that the kind is not known at all.
+	UnknownKind bool
 }
 
 // Evaluate evaluates an object with the rules of a test, all verdicts included
@@ -56,8 +58,9 @@ func Check(c *Case, object map[string]any, shared *Shared, evaluate Evaluate) Ca
 	k.report = CaseReport{Name: c.Name, Pos: c.Pos}
 	k.summarize()
 	switch expected := k.outcome(); {
-	case expected && e.Unmatched != "":
-		// To expect Skip would hide a slip in the kind for ever.
+	case expected && e.UnknownKind:
+		// To expect Skip would hide a slip in the kind for ever. That rules are
+		// not about a kind which there is may well be shown.
 		k.itself("%s", e.Unmatched)
 	case expected:
 		k.rules()

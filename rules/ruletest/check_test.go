@@ -63,7 +63,7 @@ func evaluator(t *testing.T) Evaluate {
 		resource := map[any]string{"ConfigMap": "configmaps", "Secret": "secrets"}[object["kind"]]
 		all := set.For(schema.GroupVersionResource{Version: "v1", Resource: resource})
 		if len(all) == 0 {
-			return Evaluation{Unmatched: "no rule is about it"}
+			return Evaluation{Unmatched: "no rule is about it", UnknownKind: object["kind"] == "Podd"}
 		}
 		r := rules.Evaluate(all, rules.Input{Resource: all[0].Resources[0], Object: object, Now: time.Unix(0, 0), Explain: true})
 		return Evaluation{Result: r, Seen: object}
@@ -92,7 +92,8 @@ func TestCheck(t *testing.T) {
 		{"all that there is", web, `{outcome: Patch, rules: [color, list], object: {data: {color: blue}}, event: {reason: Painted, message: was red}, patch: [{op: replace, path: /data/color, value: blue}, {op: add, path: /data/list, value: a}]}`, ""},
 		{"all of the object", web, `{outcome: Patch, exactObject: {apiVersion: v1, kind: ConfigMap, metadata: {name: web, labels: null}, data: {color: blue, other: x, list: a}}}`, ""},
 		{"pass", blue, `{outcome: Pass}`, ""},
-		{"skip", `{apiVersion: v1, kind: Pod}`, `{outcome: Skip}`, "t.yaml:7:5: no rule is about it\n"},
+		{"skip", `{apiVersion: v1, kind: Pod}`, `{outcome: Skip, object: {kind: Pod}}`, ""},
+		{"skip of a kind that there is not", `{apiVersion: v1, kind: Podd}`, `{outcome: Skip}`, "t.yaml:7:5: no rule is about it\n"},
 		{"error", broken, `{outcome: Error, rules: [color, list], error: "no such key: d.ta"}`, ""},
 		{"other outcome", web, `{outcome: Pass, object: {data: {color: green}}}`, "t.yaml:9:23: expect.outcome: the outcome is Patch, not Pass: patched by color, list\n"},
 		{"not matched", `{apiVersion: v1, kind: Pod}`, `{outcome: Patch}`, "t.yaml:9:23: expect.outcome: the outcome is Skip, not Patch: no rule is about it\n"},
