@@ -62,7 +62,9 @@ func (f *diffFlags) diffCluster(ctx context.Context, set *rules.Set, names []str
 				refused++
 			}
 		}
-		if report.add(c, isMatched(v.Result.Verdicts)) {
+		// Rules that the server refuses are not among the verdicts any more.
+		matched := isMatched(v.Result.Verdicts) || v.Server != nil && len(v.Server.Refused) > 0
+		if report.add(c, matched) {
 			p.findings(c)
 			p.liveDiff(c)
 		}

@@ -126,15 +126,14 @@ func (f *explainFlags) run(ctx context.Context, args []string, s streams) error 
 	} else {
 		report, err = f.explainLive(ctx, set, written, args, now)
 	}
-	if err != nil {
+	if err != nil && len(report.Objects) == 0 {
 		return err
 	}
-	if f.output.value == "text" {
-		err = printExplanations(s.out, report)
-	} else {
-		err = printData(s, f.output.value, report)
-	}
+	// What could be explained is, also where something else is missing.
+	printed := f.print(s, report)
 	switch {
+	case printed != nil:
+		return printed
 	case err != nil:
 		return err
 	case len(problems) > 0:
@@ -143,6 +142,13 @@ func (f *explainFlags) run(ctx context.Context, args []string, s streams) error 
 		return &exitError{code: exitFindings}
 	}
 	return nil
+}
+
+func (f *explainFlags) print(s streams, report explainReport) error {
+	if f.output.value == "text" {
+		return printExplanations(s.out, report)
+	}
+	return printData(s, f.output.value, report)
 }
 
 // load loads the rules beside their text.

@@ -33,6 +33,7 @@ func (f *explainFlags) explainLive(ctx context.Context, set *rules.Set, written 
 	if err != nil {
 		return report, clusterError(err, printReadRole)
 	}
+	var missing error
 	for _, w := range wanted {
 		resources, err := cluster.Resources(w.resource, func(r schema.GroupResource) bool { return len(set.Versions(r)) > 0 })
 		if err != nil {
@@ -45,12 +46,16 @@ func (f *explainFlags) explainLive(ctx context.Context, set *rules.Set, written 
 				if _, noNamespace := readNamespaces(ctx, config, f.namespaceGiven()); noNamespace != nil {
 					return report, noNamespace
 				}
-				return report, &exitError{exitUsage, err}
+				missing = errors.Join(missing, err) // the others are there, maybe
+				continue
 			case err != nil:
 				return report, clusterError(err, printReadRole)
 			}
 			report.Objects = append(report.Objects, o)
 		}
+	}
+	if missing != nil {
+		return report, &exitError{exitUsage, missing}
 	}
 	return report, nil
 }
