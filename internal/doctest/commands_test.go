@@ -160,7 +160,8 @@ func helpFlags(t *testing.T, name string) []string {
 	}
 	_, help, _ = strings.Cut(help, "\nFlags:\n")
 	var out []string
-	for _, m := range regexp.MustCompile(`(?m)^ +(?:(-[a-z]), )?(--[a-z-]+)`).FindAllStringSubmatch(help, -1) {
+	// What is further in is text that goes on from the line before.
+	for _, m := range regexp.MustCompile(`(?m)^ {2,6}(?:(-[a-z]), )?(--[a-z-]+)`).FindAllStringSubmatch(help, -1) {
 		out = append(out, m[2])
 		if m[1] != "" {
 			out = append(out, m[1])
