@@ -41,8 +41,14 @@ func (f *explainFlags) explainFiles(set *rules.Set, written writtenRules, names 
 	}
 	var all []*manifest.Object
 	for _, file := range files {
+		for _, w := range file.Warnings() {
+			fmt.Fprintf(s.err, "%s: warning: %s\n", w.Pos, w.Msg)
+		}
 		fixer.World.Add(file)
 		all = append(all, file.Objects()...)
+	}
+	if len(all) == 0 {
+		return report, &exitError{exitUsage, fmt.Errorf("there is no object in %s", strings.Join(f.files, ", "))}
 	}
 	chosen, err := choose(all, wanted, catalog, f.namespace)
 	if err != nil {
