@@ -85,21 +85,9 @@ func readCatalog(paths []string, s streams) (*gvr.Catalog, openapi.Types, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	var crds []map[string]any
-	for _, file := range files {
-		for _, o := range file.Objects() {
-			if o.Value()["kind"] == "CustomResourceDefinition" {
-				crds = append(crds, o.Value())
-			}
-		}
-	}
-	catalog, err := gvr.NewCatalog(crds...)
+	catalog, types, _, err := offline.NewCatalog(files...)
 	if err != nil {
 		return nil, nil, &exitError{exitUsage, err}
 	}
-	types, err := openapi.NewCRDs(crds...)
-	if err != nil {
-		return nil, nil, &exitError{exitUsage, err}
-	}
-	return catalog, openapi.Join(types, openapi.Builtin()), nil
+	return catalog, types, nil
 }

@@ -60,19 +60,7 @@ var overlappingWrites = &Check{
 // runOverlappingWrites tells of the first rule that writes the field, and how
 // many others do: a finding for each pair would bury all else.
 func runOverlappingWrites(p *Pass) {
-	var first, firstTheirs *rules.Write
-	var owner *rules.Definition
-	others := 0
-	for _, other := range p.rivals() {
-		mine, theirs := p.meet(other)
-		switch {
-		case mine == nil || p.apart(other) || p.fights(other):
-		case first == nil:
-			first, firstTheirs, owner = mine, theirs, other
-		default:
-			others++
-		}
-	}
+	first, firstTheirs, owner, others := p.firstPair(p.meet)
 	if first == nil {
 		return
 	}

@@ -63,6 +63,23 @@ func (p *Pass) apart(other *rules.Definition) bool {
 	return true
 }
 
+// firstPair returns the first rival that this rule has to do with, by two writes,
+// if the two may change one object and are not known to fight; and how many
+// others there are. A nil mine means that there is none.
+func (p *Pass) firstPair(related func(other *rules.Definition) (mine, theirs *rules.Write)) (mine, theirs *rules.Write, owner *rules.Definition, others int) {
+	for _, other := range p.rivals() {
+		w, v := related(other)
+		switch {
+		case w == nil || p.apart(other) || p.fights(other):
+		case mine == nil:
+			mine, theirs, owner = w, v, other
+		default:
+			others++
+		}
+	}
+	return mine, theirs, owner, others
+}
+
 // fights reports whether there is an object on which this rule and another one
 // undo each other's work.
 func (p *Pass) fights(other *rules.Definition) bool {

@@ -13,22 +13,12 @@ var ruleChain = &Check{
 
 // runRuleChain tells of the first such rule, and how many others there are.
 func runRuleChain(p *Pass) {
-	var first, firstTheirs *rules.Write
-	var owner *rules.Definition
-	others := 0
-	for _, other := range p.rivals() {
+	first, firstTheirs, owner, others := p.firstPair(func(other *rules.Definition) (mine, theirs *rules.Write) {
 		if met, _ := p.meet(other); met != nil {
-			continue // that is what there is to tell
+			return nil, nil // that is what there is to tell
 		}
-		mine, theirs := cycle(p.Rule, other.Rule)
-		switch {
-		case mine == nil || p.apart(other) || p.fights(other):
-		case first == nil:
-			first, firstTheirs, owner = mine, theirs, other
-		default:
-			others++
-		}
-	}
+		return cycle(p.Rule, other.Rule)
+	})
 	if first == nil {
 		return
 	}
