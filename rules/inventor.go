@@ -17,6 +17,7 @@ type inventor struct {
 	*rand.Rand
 	rules  []*Rule
 	fields *fieldset.Set    // what the rules read and write
+	around *fieldset.Set    // and what they read of the Namespace
 	lists  [][]string       // where the rules want a list
 	absent [][]string       // what the rules want not to be there
 	values []any            // that the rules name somewhere
@@ -25,7 +26,7 @@ type inventor struct {
 
 func newInventor(rs []*Rule) *inventor {
 	g := &inventor{
-		Rand: rand.New(rand.NewPCG(1, 2)), rules: rs, fields: fieldset.Empty(), hints: map[string][]any{},
+		Rand: rand.New(rand.NewPCG(1, 2)), rules: rs, fields: fieldset.Empty(), around: namespaceReads(rs), hints: map[string][]any{},
 		values: []any{"probe", "probe", int64(1), int64(0), int64(3), true, false, "1", "true"},
 	}
 	for _, r := range rs {
@@ -102,7 +103,7 @@ func (g *inventor) object() map[string]any {
 }
 
 func (g *inventor) namespace() map[string]any {
-	namespace, _ := g.value("", namespaceReads(g.rules)).(map[string]any)
+	namespace, _ := g.value("", g.around).(map[string]any)
 	if namespace == nil {
 		namespace = map[string]any{}
 	}

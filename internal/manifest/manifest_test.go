@@ -48,17 +48,17 @@ func TestObjectsOfAFile(t *testing.T) {
 func TestParseErrorsNameFieldAndPlace(t *testing.T) {
 	const head = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n"
 	for text, want := range map[string]string{
-		head + "  annotations: {a: yes, b: x}\n":                                 "m.yaml:5:20: metadata.annotations[a]: must be string, got bool",
-		head + "  annotations:\n    b: x\n    example.io/expected-replicas: 3\n": "m.yaml:7:35: metadata.annotations[example.io/expected-replicas]: must be string, got integer",
+		head + "  annotations: {a: yes, b: x}\n":                                 "m.yaml:5:20: metadata.annotations[a]: must be string, got bool: YAML reads yes so, quote it",
+		head + "  annotations:\n    b: x\n    example.io/expected-replicas: 3\n": "m.yaml:7:35: metadata.annotations[example.io/expected-replicas]: must be string, got integer: YAML reads 3 so, quote it",
 		head + "  labels: [a]\n":                                                 "m.yaml:5:11: metadata.labels: must be an object, got list",
-		"apiVersion: v1\nkind: A\nmetadata: {name: 123}\n":                       "m.yaml:3:18: metadata.name: must be string, got integer",
+		"apiVersion: v1\nkind: A\nmetadata: {name: 123}\n":                       "m.yaml:3:18: metadata.name: must be string, got integer: YAML reads 123 so, quote it",
 		"apiVersion: v1\nkind: A\nmetadata: x\n":                                 "m.yaml:3:11: metadata: must be an object, got string",
 		"- a\n":                                                                  "m.yaml:1:1: must be an object, got list",
 		"kind: A\n":                                                              "m.yaml:1:1: apiVersion: must be a non-empty string, got nothing",
 		"apiVersion: v1\nkind: 3\n":                                              "m.yaml:2:7: kind: must be a non-empty string, got integer",
 		"apiVersion: v1\nkind: List\nitems:\n- x\n":                              "m.yaml:4:3: items[0]: must be an object, got string",
 		"apiVersion: v1\nkind: List\nitems:\n- " + `{"kind":"A"}` + "\n":         "m.yaml:4:3: items[0].apiVersion: must be a non-empty string, got nothing",
-		"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: A, metadata: {labels: {a: 1}}}]\n": "m.yaml:3:58: items[0].metadata.labels[a]: must be string, got integer",
+		"apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: A, metadata: {labels: {a: 1}}}]\n": "m.yaml:3:58: items[0].metadata.labels[a]: must be string, got integer: YAML reads 1 so, quote it",
 		"apiVersion: v1\nkind: ConfigMap\ndata: {y: '1', n: '2', on: '3'}\n":                           `m.yaml:3:24: duplicate key: on and y (line 3) both mean "true" in YAML 1.1; quote them if they are meant as strings`,
 	} {
 		_, err := Parse("m.yaml", []byte(text))

@@ -123,7 +123,7 @@ func (c collector) metadata(n *yaml.Node, m map[string]any, path string) error {
 		if v, set := meta[field]; set {
 			if _, ok := v.(string); !ok {
 				_, at := yamldoc.Field(node, field)
-				return c.fail(at, join(path, "metadata."+field), "must be string, got %s", typeName(v))
+				return c.notString(at, join(path, "metadata."+field), v)
 			}
 		}
 	}
@@ -140,11 +140,21 @@ func (c collector) metadata(n *yaml.Node, m map[string]any, path string) error {
 		for _, k := range slices.Sorted(maps.Keys(entries)) {
 			if _, ok := entries[k].(string); !ok {
 				_, at := yamldoc.Field(at, k)
-				return c.fail(at, fmt.Sprintf("%s[%s]", join(path, "metadata."+field), k), "must be string, got %s", typeName(entries[k]))
+				return c.notString(at, fmt.Sprintf("%s[%s]", join(path, "metadata."+field), k), entries[k])
 			}
 		}
 	}
 	return nil
+}
+
+// notString says what YAML made of a scalar that is meant as a string: n, yes
+// and 012 look like one.
+func (c collector) notString(at *yaml.Node, path string, v any) error {
+	hint := ""
+	if n := yamldoc.Resolve(at); n != nil && n.Kind == yaml.ScalarNode && v != nil {
+		hint = fmt.Sprintf(": YAML reads %s so, quote it", n.Value)
+	}
+	return c.fail(at, path, "must be string, got %s%s", typeName(v), hint)
 }
 
 func prefix(path string) string {
