@@ -112,8 +112,8 @@ func parkedLine(r *rules.Rule, resource schema.GroupVersionResource, why string)
 	return fmt.Sprintf("rule %s on %s: parked: %s", r.Name, rules.ResourceName(resource), why)
 }
 
-// unfitRules are those of parkedRules that can never run on the resource as it
-// is served: the rule is wrong, whatever is permitted.
+// unfitRules are those of parkedRules that cannot run with what the cluster
+// serves, whatever is permitted.
 func (e *Engine) unfitRules() []string {
 	var out []string
 	for _, resource := range e.rules.Resources() {
@@ -122,7 +122,11 @@ func (e *Engine) unfitRules() []string {
 			continue
 		}
 		for _, r := range e.rules.For(resource) {
-			if why := r.Unfit(traits(info)); why != "" && why != rules.ErrReplicasUnknown.Error() {
+			why := r.Unfit(traits(info))
+			if why == "" {
+				why = e.absentLookup(r)
+			}
+			if why != "" && why != rules.ErrReplicasUnknown.Error() {
 				out = append(out, parkedLine(r, resource, why))
 			}
 		}

@@ -69,6 +69,17 @@ func (l *lookups) Find(q rules.Query) ([]map[string]any, error) {
 	return out, nil
 }
 
+// absentLookup says which lookup of a rule is of a resource that is not served;
+// empty: none is.
+func (e *Engine) absentLookup(r *rules.Rule) string {
+	for _, l := range r.Lookups {
+		if available, reason := e.informers.Availability(l.Resource); available == gvr.Absent && !l.Optional {
+			return fmt.Sprintf("it looks up %s, which is not available: %s", rules.ResourceName(l.Resource), reason)
+		}
+	}
+	return ""
+}
+
 // unavailable says what a rule needs to know beside the object and cannot;
 // empty: it can run.
 func (e *Engine) unavailable(r *rules.Rule) string {

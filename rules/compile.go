@@ -172,7 +172,7 @@ func (d *decoder) gvr(res resource) schema.GroupVersionResource {
 	d.checkName(res, res.Version, "version", versionName, "a version such as v1 or v1beta1 (the group has a field of its own)")
 	d.checkName(res, res.Resource, "resource", resourceName, "a resource: the plural in lower case, such as deployments; not the kind, and without a subresource")
 	if singular(gvr) && res.Resource.node != nil {
-		d.as(CheckResourceName).fail(res.Resource.node, "%q is not a resource of %s: the plural is meant%s", gvr.Resource, groupName(gvr.Group), suggest.DidYouMean(gvr.Resource, []string{plural(gvr.Resource)}))
+		d.as(CheckResourceName).fail(res.Resource.node, "%q is not a resource of %s: the plural is meant%s", gvr.Resource, groupName(gvr.Group), meantResource(gvr.Resource))
 	}
 	return gvr
 }
@@ -189,14 +189,6 @@ var builtinGroups = []string{
 // which would otherwise wait for ever for a resource that nobody serves.
 func singular(gvr schema.GroupVersionResource) bool {
 	return resourceName.MatchString(gvr.Resource) && !strings.HasSuffix(gvr.Resource, "s") && slices.Contains(builtinGroups, gvr.Group)
-}
-
-// plural is that of Kubernetes' own kinds: policies, classes, pods.
-func plural(resource string) string {
-	if stem, ok := strings.CutSuffix(resource, "y"); ok {
-		return stem + "ies"
-	}
-	return resource + "s"
 }
 
 func groupName(group string) string {

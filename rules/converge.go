@@ -23,7 +23,7 @@ func (e *NotConvergingError) Error() string {
 // How often the rules are run on their own result before those that still
 // change it are called not converging: once for each rule, since each may wait
 // for one that comes after it, within bounds.
-const minPasses, maxPasses = 4, 20
+const minPasses, maxPasses = 4, 200
 
 // ticks is for how many seconds the rules may go on changing their result. More
 // than one, because a second may be the one in which an age is reached or an

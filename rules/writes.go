@@ -175,7 +175,10 @@ func (r *Rule) findReads() {
 func (r *Rule) deciding() *fieldset.Set {
 	reads := fieldset.Presence("metadata", "deletionTimestamp")
 	if r.match.labels != nil {
-		reads = reads.Union(fieldset.Of("metadata", "labels"))
+		required, _ := r.match.labels.Requirements()
+		for _, label := range required {
+			reads = reads.Union(fieldset.Of("metadata", "labels", label.Key()))
+		}
 	}
 	for _, f := range r.match.fields {
 		reads = reads.Union(fieldset.Of(f.path...))

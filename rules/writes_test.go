@@ -428,7 +428,7 @@ func TestRulesThatRest(t *testing.T) {
 			changed++
 			in.Object = first.object
 			if second := runChain([]*Rule{rule}, in); len(second.changes) > 0 {
-				t.Fatalf("%s is proved to rest, but changes its result again: %v", rule.Name, differences(first.object, second.object, nil))
+				t.Fatalf("%s is proved to rest, but changes its result again: %v\n%s\n%v", rule.Name, differences(first.object, second.object, nil), strings.Join(written(rule, ""), "\n"), in.Object)
 			}
 		}
 	}

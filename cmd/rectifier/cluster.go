@@ -105,3 +105,12 @@ const (
 	printReadRole = "rectifier rbac --read-only"
 	printRole     = "rectifier rbac"
 )
+
+// getError is clusterError for a single object that is read by its name, which
+// no role for rules allows: they list and watch.
+func getError(err error) error {
+	if apierrors.IsForbidden(err) {
+		err = fmt.Errorf("%w\nexplain needs the right to get the object; diff --cluster does with list and watch", err)
+	}
+	return &exitError{exitCluster, err}
+}

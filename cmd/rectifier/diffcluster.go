@@ -73,6 +73,11 @@ func (f *diffFlags) diffCluster(ctx context.Context, set *rules.Set, names []str
 			cancel() // nobody reads any more
 		}
 	})
+	if missing := selected.missing(); err == nil || errors.Is(err, engine.ErrParked) {
+		if len(missing) > 0 && p.err == nil {
+			return &exitError{exitUsage, errors.Join(fmt.Errorf("not in the cluster: %s", strings.Join(missing, ", ")), err)}
+		}
+	}
 	switch {
 	case p.err != nil:
 		return nil // it is what there is to tell
@@ -82,9 +87,6 @@ func (f *diffFlags) diffCluster(ctx context.Context, set *rules.Set, names []str
 		return clusterError(err, printReadRole)
 	case refused > 0:
 		return &exitError{exitCluster, fmt.Errorf("%s could not be tried", count(refused, "change", "changes"))}
-	}
-	if missing := selected.missing(); len(missing) > 0 {
-		return &exitError{exitUsage, fmt.Errorf("not in the cluster: %s", strings.Join(missing, ", "))}
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -113,8 +112,8 @@ func (f *explainFlags) run(ctx context.Context, args []string, s streams) error 
 			return &exitError{exitUsage, fmt.Errorf("--now: %w", err)}
 		}
 	}
-	if slices.Contains(f.rules.paths, "-") && slices.Contains(f.files, "-") {
-		return &exitError{exitUsage, errors.New("both --rules and -f read standard input (-): only one of them can")}
+	if err := oneStdin(f.rules.paths, f.files, f.crds, f.objects); err != nil {
+		return err
 	}
 	set, written, problems, err := f.load(s)
 	if err != nil {

@@ -49,7 +49,7 @@ func (f *explainFlags) explainLive(ctx context.Context, set *rules.Set, written 
 				missing = errors.Join(missing, err) // the others are there, maybe
 				continue
 			case err != nil:
-				return report, clusterError(err, printReadRole)
+				return report, getError(err)
 			}
 			report.Objects = append(report.Objects, o)
 		}

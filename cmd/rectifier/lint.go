@@ -94,6 +94,9 @@ func (f *lintFlags) run(ctx context.Context, paths []string, s streams) error {
 	case len(paths) == 0 && !slices.ContainsFunc(f.builtin, func(name string) bool { return name != "none" }):
 		return &exitError{exitUsage, errors.New("there is nothing to check: name rule files or folders, or a built-in rule with --builtin")}
 	}
+	if err := oneStdin(paths, f.crds); err != nil {
+		return err
+	}
 	sources, err := f.sources(paths, s)
 	if err != nil {
 		return err

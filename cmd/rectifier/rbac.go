@@ -115,6 +115,9 @@ func (f *rbacFlags) run(cmd *cobra.Command, s streams) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
+	if err := oneStdin(f.rules.paths, f.crds); err != nil {
+		return err
+	}
 	set, problems, err := f.rules.load(s)
 	if err != nil {
 		return err

@@ -115,15 +115,18 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 		return err
 	}
 	f.engine.Rules, f.engine.Problems = set, problems
+	if f.once {
+		// One look: what the Namespaces say now is what counts, as for diff.
+		if f.engine.ReadNamespaces, err = readNamespaces(ctx, f.engine.Config, f.engine.Namespaces); err != nil {
+			return err
+		}
+	}
 	e, err := engine.New(f.engine)
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
 	logger.Info("Starting", "version", versionString(), "rules", len(set.All()), "invalid", rules.CountInvalid(problems), "dryRun", f.engine.DryRun, "once", f.once)
 	if f.once {
-		if _, err := readNamespaces(ctx, f.engine.Config, f.engine.Namespaces); err != nil {
-			return err
-		}
 		return f.runOnce(ctx, s, e, problems)
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -156,15 +159,17 @@ func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine, pro
 	fmt.Fprintf(s.out, "fixed %d, failed %d", summary.Fixed, summary.Failed)
 	if f.engine.DryRun {
 		fmt.Fprintf(s.out, ", would fix %d", summary.WouldBe)
-		if summary.Audit > 0 {
-			fmt.Fprintf(s.out, ", audit %d", summary.Audit)
-		}
+	}
+	if summary.Audit > 0 {
+		fmt.Fprintf(s.out, ", audit %d", summary.Audit)
 	}
 	if summary.LeftAlone > 0 {
 		fmt.Fprintf(s.out, ", left alone %d (they ask for it)", summary.LeftAlone)
 	}
 	fmt.Fprintln(s.out)
 	switch {
+	case errors.Is(err, engine.ErrParked) && len(problems) > 0:
+		return &exitError{exitUsage, fmt.Errorf("%s, and %w", doNotCompile(problems), err)}
 	case errors.Is(err, engine.ErrParked):
 		return &exitError{exitFindings, err}
 	case err != nil && f.engine.DryRun:
