@@ -217,7 +217,7 @@ ConfigMap NS/settings
 `, ""},
 		{[]string{"deploy/nope"}, exitUsage, "", "rectifier: get deployments.apps NS/nope: not found\n"},
 		{[]string{"deploy/nope", "cm/settings", "--rule", "secret"}, exitUsage, "ConfigMap NS/settings\n  note: no rule is about objects of kind ConfigMap in v1\n", "rectifier: get deployments.apps NS/nope: not found\n"},
-		{[]string{"pods/p"}, exitCluster, "", "rectifier: get pods NS/p: Forbidden (HTTP 403)\nrectifier rbac --read-only prints the role that is needed\n"},
+		{[]string{"pods/p"}, exitCluster, "", "rectifier: get pods NS/p: Forbidden (HTTP 403)\nexplain needs the right to get the object; diff --cluster does with list and watch\n"},
 		{[]string{"deploymnts/web"}, exitUsage, "", "rectifier: the cluster serves no resource \"deploymnts\" (did you mean \"deployments\"?)\n"},
 		{[]string{"deployments.v2.apps/web"}, exitUsage, "", "rectifier: the cluster serves no resource \"deployments.v2.apps\" (did you mean \"deployments\"?)\n"},
 		{[]string{"web"}, exitUsage, "", "rectifier: \"web\" names no object: write RESOURCE/NAME, such as deployments/web\n"},

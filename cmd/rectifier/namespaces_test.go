@@ -70,7 +70,7 @@ func TestDiffLiveWithoutTheNamespace(t *testing.T) {
 		t.Errorf("of the whole cluster: exit code %d\n%s%s", code, out, told)
 	}
 	code, out, told = invoke(t, "explain", "--kubeconfig", f.kubeconfig, "--rules", f.rules, "-n", f.ns, "cm/a")
-	if code != exitCluster || !strings.Contains(told, "rectifier rbac --read-only prints") {
+	if code != exitCluster || !strings.Contains(told, "explain needs the right to get the object") {
 		t.Errorf("explain without the right to get: exit code %d\n%s%s", code, out, told)
 	}
 	code, _, told = invoke(t, "rbac", "--check", "--kubeconfig", f.kubeconfig, "--rules", f.rules)
