@@ -122,7 +122,9 @@ func (g *generator) mapOf(t *smd.Map, depth int, atomics bool) any {
 	if depth > 14 {
 		return out
 	}
-	for _, field := range t.Fields {
+	// The schema has its fields in the order of a map: another one in each run.
+	byName := func(a, b smd.StructField) int { return strings.Compare(a.Name, b.Name) }
+	for _, field := range slices.SortedFunc(slices.Values(t.Fields), byName) {
 		if !g.chance(percent) {
 			continue
 		}
