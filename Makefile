@@ -15,7 +15,7 @@ CLUSTER_PKGS = $(shell $(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestI
 export KUBE_CACHE_MUTATION_DETECTOR := true
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-unit test-cluster lint demo cluster control-plane controller-manager kubectl clean
+.PHONY: help build test chaos test-unit test-cluster lint demo cluster control-plane controller-manager kubectl clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,10 @@ clean: ## Remove bin (the servers stay in the cache)
 ##@ Test
 test: control-plane lint ## Lint, then run all tests with the race detector, on a real API server too
 	$(GO) test -race -timeout 15m ./...
+
+chaos: control-plane controller-manager ## Inject all faults, the long ones too, and print a table (about 30 minutes)
+	$(GO) test -c -race -o bin/chaos.test ./internal/chaos
+	cd internal/chaos && ../../bin/chaos.test -test.timeout 90m -test.run 'TestChaos/$(FAULT)' -long
 
 test-unit: ## Run the tests that need no API server
 	$(GO) test -race -short ./...

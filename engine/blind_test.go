@@ -79,7 +79,7 @@ func (f *fixture) restartInformer(resource, of schema.GroupVersionResource, n in
 			time.Sleep(time.Millisecond) // the pace of the load: nothing is waited for
 		}
 	})
-	all := f.engine.watched()
+	all := watched(f.engine.rules())
 	without := slices.DeleteFunc(slices.Clone(all), func(r schema.GroupVersionResource) bool { return r == resource })
 	before := f.engine.syncs.Load()
 	for range restarts {

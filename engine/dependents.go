@@ -98,28 +98,15 @@ func (d *dependents) on(at lookedUp, object map[string]any) []Key {
 	return out
 }
 
-// affects returns what a change of a resource's objects does to others: it
-// enqueues those that were decided on with their help. old is nil for an
-// object that came, obj is the same as old for one that went. Nil: nothing
-// depends on the resource.
-func (e *Engine) affects(resource schema.GroupVersionResource) func(old, obj *unstructured.Unstructured) {
-	var lookups []*rules.Lookup
-	for _, l := range e.rules.Lookups() {
-		if l.Resource == resource {
-			lookups = append(lookups, l)
-		}
+// affect does what a change of an object does to others: it enqueues those that
+// were decided on with its help. old is nil for an object that came, obj is the
+// same as old for one that went.
+func (e *Engine) affect(p *policy, resource schema.GroupVersionResource, old, obj *unstructured.Unstructured) {
+	if resource == namespaces {
+		e.enqueueNamespace(p.rules, old, obj)
 	}
-	isNamespace := resource == namespaces
-	if len(lookups) == 0 && !isNamespace {
-		return nil
-	}
-	return func(old, obj *unstructured.Unstructured) {
-		if isNamespace {
-			e.enqueueNamespace(old, obj)
-		}
-		for _, l := range lookups {
-			e.enqueueDependents(l, old, obj)
-		}
+	for _, l := range p.lookups[resource] {
+		e.enqueueDependents(l, old, obj)
 	}
 }
 
@@ -138,12 +125,12 @@ func (e *Engine) enqueueDependents(l *rules.Lookup, old, obj *unstructured.Unstr
 }
 
 // enqueueNamespace enqueues all objects in a Namespace that rules may read.
-func (e *Engine) enqueueNamespace(old, obj *unstructured.Unstructured) {
-	if old != nil && old != obj && e.rules.SameNamespace(old.Object, obj.Object) {
+func (e *Engine) enqueueNamespace(set *rules.Set, old, obj *unstructured.Unstructured) {
+	if old != nil && old != obj && set.SameNamespace(old.Object, obj.Object) {
 		return
 	}
-	for _, resource := range e.rules.Resources() {
-		if !slices.ContainsFunc(e.rules.For(resource), func(r *rules.Rule) bool { return r.NeedsNamespace || r.OptOut }) {
+	for _, resource := range set.Resources() {
+		if !slices.ContainsFunc(set.For(resource), func(r *rules.Rule) bool { return r.NeedsNamespace || r.OptOut }) {
 			continue
 		}
 		objects, _ := e.informers.ByIndex(resource, cache.NamespaceIndex, obj.GetName()) // all stores have it
@@ -160,10 +147,10 @@ func (e *Engine) stateChanged(s gvr.Status) {
 	e.schemas.soon()
 	if s.State == gvr.Failing {
 		e.failing.Store(s.Resource, true)
-	} else if _, was := e.failing.LoadAndDelete(s.Resource); was && len(e.rules.For(s.Resource)) > 0 {
+	} else if _, was := e.failing.LoadAndDelete(s.Resource); was && len(e.rules().For(s.Resource)) > 0 {
 		e.enqueueAll(s.Resource)
 	}
-	for _, r := range e.rules.All() {
+	for _, r := range e.rules().All() {
 		reads := s.Resource == namespaces && (r.NeedsNamespace || r.OptOut) ||
 			slices.ContainsFunc(r.Lookups, func(l *rules.Lookup) bool { return l.Resource == s.Resource })
 		if !reads {

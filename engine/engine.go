@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -65,12 +66,20 @@ type Options struct {
 	FieldManager  string
 	DryRun        bool // evaluate everything, write nothing
 	ShutdownGrace time.Duration
+
+	// Contention says when a rule gives way to somebody who keeps setting its
+	// change back.
+	Contention Contention
+	// MayWrite is asked before each write; an error keeps it back. Nil: always.
+	MayWrite func() error
+	// Registerer takes the engine's metrics. Nil: none are exported.
+	Registerer prometheus.Registerer
 }
 
 // Engine runs rules against a cluster. Make it with New; it runs once.
 type Engine struct {
 	opts       Options
-	rules      *rules.Set
+	policy     atomic.Pointer[policy] // the rules in force
 	informers  *gvr.Manager
 	writer     dynamic.Interface
 	access     accessReviewer
@@ -82,6 +91,7 @@ type Engine struct {
 	failing    sync.Map                // resources whose informers fail at the moment
 	recorder   *recorder
 	parked     parkedWrites
+	metrics    *metrics
 	pending    *pending // with Once only
 	tally      tally
 	syncs      atomic.Int64 // objects looked at
@@ -91,14 +101,15 @@ type Engine struct {
 func New(opts Options) (*Engine, error) {
 	opts = withDefaults(opts)
 	e := &Engine{
-		opts:  opts,
-		rules: opts.Rules,
+		opts: opts,
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
 			workqueue.NewTypedMaxOfRateLimiter(
 				workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 				&workqueue.TypedBucketRateLimiter[Key]{Limiter: rate.NewLimiter(retryQPS, retryBurst)}),
 			workqueue.TypedRateLimitingQueueConfig[Key]{Name: "rectifier"}),
 	}
+	e.policy.Store(newPolicy(opts.Rules, opts.Problems))
+	e.metrics = newMetrics(opts.Registerer)
 	var err error
 	if e.informers, err = gvr.New(gvr.Options{
 		Config:        unlimited(opts.Config),
@@ -179,7 +190,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.recorder.start(work); err != nil {
 		return fmt.Errorf("start recording events: %w", err)
 	}
-	e.informers.Use(e.watched())
+	e.informers.Use(watched(e.rules()))
 
 	var running sync.WaitGroup
 	informing := make(chan error, 1)
@@ -207,9 +218,9 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // rulesFor returns the rules for a resource that can run now: the others are
 // parked. ns is how far Namespaces are known.
-func (e *Engine) rulesFor(resource schema.GroupVersionResource, info gvr.Info, ns gvr.Availability) []*rules.Rule {
-	all := e.rules.For(resource)
-	canNot := func(r *rules.Rule) bool { return e.parkedReason(r, info, ns) != "" }
+func (d *decision) rulesFor(resource schema.GroupVersionResource, info gvr.Info, ns gvr.Availability) []*rules.Rule {
+	all := d.rules.For(resource)
+	canNot := func(r *rules.Rule) bool { return d.parkedReason(r, info, ns) != "" }
 	if !slices.ContainsFunc(all, canNot) {
 		return all
 	}

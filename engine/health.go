@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
@@ -31,7 +33,8 @@ func (e *Engine) Serve(ctx context.Context, listener net.Listener) error {
 
 // Handler answers /healthz (the process is alive) and /readyz (discovery has
 // succeeded, and every resource that rules name is synced or parked for a
-// reason that is told). The detail of /readyz is for people.
+// reason that is told). The detail of /readyz is for people. /metrics is there if
+// Options.Registerer gathers too, as a prometheus.Registry does.
 func (e *Engine) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -45,6 +48,9 @@ func (e *Engine) Handler() http.Handler {
 		}
 		fmt.Fprint(w, report)
 	})
+	if gatherer, ok := e.opts.Registerer.(prometheus.Gatherer); ok {
+		mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+	}
 	return mux
 }
 
@@ -61,8 +67,9 @@ func (e *Engine) readiness() (report string, ready bool) {
 	} else {
 		line("-", "discovery: has not succeeded yet")
 	}
-	line("+", "rules: %d loaded, %d invalid", len(e.rules.All()), rules.CountInvalid(e.opts.Problems))
-	for _, p := range e.opts.Problems {
+	p := e.policy.Load()
+	line("+", "rules: %d loaded, %d invalid", len(p.rules.All()), rules.CountInvalid(p.problems))
+	for _, p := range p.problems {
 		line("!", "rule left out: %s", p.Error())
 	}
 	for _, s := range e.informers.Status() {
@@ -92,14 +99,14 @@ func (e *Engine) readiness() (report string, ready bool) {
 
 // writers names the rules that write a subresource.
 func (e *Engine) writers(resource schema.GroupVersionResource, subresource string) []string {
-	return names(slices.DeleteFunc(slices.Clone(e.rules.For(resource)), func(r *rules.Rule) bool {
+	return names(slices.DeleteFunc(slices.Clone(e.rules().For(resource)), func(r *rules.Rule) bool {
 		return !slices.Contains(r.Subresources(), subresource)
 	}))
 }
 
 // consequence tells what it means that a resource is parked.
 func (e *Engine) consequence(s gvr.Status) string {
-	switch parked := names(e.rules.For(s.Resource)); {
+	switch parked := names(e.rules().For(s.Resource)); {
 	case len(parked) > 0:
 		return "; parked: " + strings.Join(parked, ", ")
 	case s.Resource == namespaces && s.State == gvr.Forbidden:
@@ -116,12 +123,12 @@ func parkedLine(r *rules.Rule, resource schema.GroupVersionResource, why string)
 // serves, whatever is permitted.
 func (e *Engine) unfitRules() []string {
 	var out []string
-	for _, resource := range e.rules.Resources() {
+	for _, resource := range e.rules().Resources() {
 		info, ok := e.informers.Info(resource)
 		if !ok {
 			continue
 		}
-		for _, r := range e.rules.For(resource) {
+		for _, r := range e.rules().For(resource) {
 			why := r.Unfit(traits(info))
 			if why == "" {
 				why = e.absentLookup(r)
@@ -137,7 +144,7 @@ func (e *Engine) unfitRules() []string {
 // parkedRules tells which rules cannot write, and why.
 func (e *Engine) parkedRules() []string {
 	var out []string
-	for _, resource := range e.rules.Resources() {
+	for _, resource := range e.rules().Resources() {
 		info, ok := e.informers.Info(resource)
 		if !ok {
 			continue
@@ -146,7 +153,7 @@ func (e *Engine) parkedRules() []string {
 		if len(e.opts.ReadNamespaces) > 0 {
 			ns = gvr.Available
 		}
-		for _, r := range e.rules.For(resource) {
+		for _, r := range e.rules().For(resource) {
 			if why := e.parkedReason(r, info, ns); why != "" {
 				out = append(out, parkedLine(r, resource, why))
 			}

@@ -21,10 +21,7 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 // its objects up.
 func (e *Engine) indexers(resource schema.GroupVersionResource) cache.Indexers {
 	out := cache.Indexers{}
-	for _, l := range e.rules.Lookups() {
-		if l.Resource != resource {
-			continue
-		}
+	for _, l := range e.policy.Load().lookups[resource] {
 		out[l.Index()] = func(obj any) ([]string, error) {
 			u, ok := obj.(*unstructured.Unstructured)
 			if !ok {
@@ -127,4 +124,4 @@ func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability)
 
 // watched lists the resources that need an informer: rbac is where that is
 // decided, so that the role it prints is the one that is needed.
-func (e *Engine) watched() []schema.GroupVersionResource { return rbac.Watched(e.rules) }
+func watched(set *rules.Set) []schema.GroupVersionResource { return rbac.Watched(set) }

@@ -110,7 +110,7 @@ func (e *Engine) settled(ctx context.Context, done chan error) error {
 			// Objects may have been looked at before what their rules look up
 			// was there. Now it is.
 			again = true
-			for _, resource := range e.rules.Resources() {
+			for _, resource := range e.rules().Resources() {
 				e.enqueueAll(resource)
 			}
 		default:
@@ -146,7 +146,7 @@ func (e *Engine) shortfall() error {
 	var refused, absent []string
 	kind := ErrUnreachable
 	for _, s := range e.informers.Status() {
-		if len(e.rules.For(s.Resource)) == 0 {
+		if len(e.rules().For(s.Resource)) == 0 {
 			continue // what that means is told with the rules that need it
 		}
 		line := fmt.Sprintf("%s: %s%s", rules.ResourceName(s.Resource), s.Reason, e.consequence(s))

@@ -59,7 +59,7 @@ const namespaceWait = 2 * time.Second
 func (e *Engine) Preview(ctx context.Context, opts PreviewOptions, visit func(Preview)) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	e.informers.Use(e.watched())
+	e.informers.Use(watched(e.rules()))
 	done := make(chan error, 1)
 	go func() { done <- e.informers.Run(running) }()
 	schemas := make(chan struct{})
@@ -145,7 +145,7 @@ type subject struct {
 
 func (e *Engine) preview(ctx context.Context, opts PreviewOptions, visit func(Preview)) error {
 	var all []subject
-	for _, resource := range e.rules.Resources() {
+	for _, resource := range e.rules().Resources() {
 		all = append(all, e.subjects(resource, opts)...)
 	}
 	for i, s := range all {
@@ -181,7 +181,7 @@ func (e *Engine) subjects(resource schema.GroupVersionResource, opts PreviewOpti
 func (e *Engine) previewObject(ctx context.Context, s subject, ask bool) Preview {
 	out := Preview{Info: s.info, Object: s.object, Result: rules.Result{Object: s.object.Object}}
 	key := Key{Resource: s.info.Resource.GroupResource(), Namespace: s.object.GetNamespace(), Name: s.object.GetName()}
-	d := &decision{Engine: e, key: key, now: time.Now(), lookups: &lookups{Engine: e, object: key}, preview: true}
+	d := &decision{Engine: e, rules: e.rules(), key: key, now: time.Now(), lookups: &lookups{Engine: e, object: key}, preview: true}
 	all, found := d.about(view{s.info.Resource, s.object}, s.info)
 	for deadline := time.Now().Add(namespaceWait); !found && time.Now().Before(deadline) && ctx.Err() == nil; {
 		time.Sleep(20 * time.Millisecond)

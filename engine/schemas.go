@@ -136,8 +136,9 @@ func (e *Engine) readSchema(ctx context.Context, resource schema.GroupVersionRes
 // needSchemas lists the resources whose schemas rules need.
 func (e *Engine) needSchemas() []schema.GroupVersionResource {
 	var out []schema.GroupVersionResource
-	for _, resource := range e.rules.Resources() {
-		for _, r := range e.rules.For(resource) {
+	set := e.rules()
+	for _, resource := range set.Resources() {
+		for _, r := range set.For(resource) {
 			if r.NeedsSchema {
 				out = append(out, resource)
 				break

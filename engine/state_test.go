@@ -168,7 +168,8 @@ patch: {merge: {data: {x: "1"}}}`))})
 	if problems != nil {
 		t.Fatal(problems[0])
 	}
-	broken := &Engine{rules: set} // without informers
+	broken := &Engine{metrics: newMetrics(nil)} // without informers
+	broken.policy.Store(newPolicy(set, nil))
 	_, err := broken.syncRecovered(context.Background(), Key{Resource: schema.GroupResource{Resource: "configmaps"}, Name: "c"})
 	if err == nil || !strings.Contains(err.Error(), "panicked") {
 		t.Errorf("got %v", err)

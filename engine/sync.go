@@ -39,14 +39,13 @@ const unknownWait = time.Second
 // handler makes the event handlers of one informer. They only enqueue: the
 // object itself, if rules are about it, and what depends on it.
 func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
-	own := len(e.rules.For(resource)) > 0
-	affects := e.affects(resource)
 	changed := func(old, obj any, initial bool) {
-		if own {
+		p := e.policy.Load()
+		if len(p.rules.For(resource)) > 0 {
 			e.enqueue(resource.GroupResource(), obj)
 		}
-		if affects != nil && !initial {
-			affects(unwrap(old), unwrap(obj))
+		if !initial {
+			e.affect(p, resource, unwrap(old), unwrap(obj))
 		}
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
@@ -145,6 +144,7 @@ func (e *againError) Error() string { return fmt.Sprintf("again in %v: %s", e.af
 func (e *Engine) syncRecovered(ctx context.Context, key Key) (next time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
+			e.metrics.panics.WithLabelValues(key.Resource.String()).Inc()
 			klog.FromContext(ctx).Error(nil, "Sync panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = fmt.Errorf("sync panicked: %v", p)
 		}
@@ -163,7 +163,8 @@ type view struct {
 // (0: never). An error is one that trying again may mend.
 func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err error) {
 	e.syncs.Add(1)
-	views := e.views(key)
+	set := e.rules()
+	views := e.views(set, key)
 	if len(views) == 0 {
 		e.objects.forget(key)
 		e.dependents.forget(key)
@@ -176,13 +177,13 @@ func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err err
 		}
 	}
 	state.caughtUp()
-	d := &decision{Engine: e, key: key, state: state, now: time.Now(), lookups: &lookups{Engine: e, object: key}}
+	d := &decision{Engine: e, rules: set, key: key, state: state, now: time.Now(), lookups: &lookups{Engine: e, object: key}}
 	defer func() {
 		if err == nil && d.state != nil {
 			d.state.delays = 0
 		}
 		e.objects.keep(key, d.state)
-		if len(e.rules.Lookups()) > 0 {
+		if len(set.Lookups()) > 0 {
 			e.dependents.set(key, d.lookups.queries)
 		}
 	}()
@@ -200,9 +201,9 @@ func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err err
 // views returns an object as the informers have it, in the order of versions;
 // none if it is gone. An informer that has an older state of it than another
 // one is passed over: its event is still to come.
-func (e *Engine) views(key Key) []view {
+func (e *Engine) views(set *rules.Set, key Key) []view {
 	var out []view
-	for _, resource := range e.rules.Versions(key.Resource) {
+	for _, resource := range set.Versions(key.Resource) {
 		object, ok := e.informers.Get(resource, key.Namespace, key.Name)
 		switch {
 		case !ok:
@@ -252,6 +253,7 @@ func (d *decision) about(v view, info gvr.Info) (all []*rules.Rule, found bool) 
 type decision struct {
 	*Engine
 	view
+	rules        *rules.Set // those in force when it began
 	key          Key
 	now          time.Time
 	replicasPath []string

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
@@ -65,7 +66,7 @@ others. With --once, every object is looked at once: for CI and CronJobs.`,
 	flags.BoolVar(&f.once, "once", false, "look at every object once, then exit: 0 all is right, 1 a rule failed on an object or names a resource that is not served, 2 a rule does not compile, 3 the cluster could not be reached or refused")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "with --once, give up after this long")
 	flags.BoolVar(&f.strict, "strict-rules", false, "refuse to start if a rule does not compile")
-	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1:8080", "`ADDRESS` of /healthz and /readyz; empty for none; with --once none")
+	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1:8080", "`ADDRESS` of /healthz, /readyz and /metrics; empty for none; with --once none")
 	flags.IntVarP(&f.verbosity, "v", "v", 0, "log verbosity")
 	return cmd
 }
@@ -115,6 +116,7 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 		return err
 	}
 	f.engine.Rules, f.engine.Problems = set, problems
+	f.engine.Registerer = prometheus.NewRegistry()
 	if f.once {
 		// One look: what the Namespaces say now is what counts, as for diff.
 		if f.engine.ReadNamespaces, err = readNamespaces(ctx, f.engine.Config, f.engine.Namespaces); err != nil {

@@ -1,0 +1,3 @@
+package chaos
+
+var soaks []scenario
