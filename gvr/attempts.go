@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -30,7 +31,9 @@ import (
 var attemptBackoff = wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.3, Steps: 8, Cap: 15 * time.Second}
 
 // A watch that ends within shortWatch is a sign of trouble if it happens shortWatches times in a row: some proxies
-// answer 200 and close at once. The reflector backs off in that case, but tells nobody.
+// answer 200 and close at once. The reflector tells nobody in that case, and backs off only if the watch was empty: one
+// that has brought an event it opens again at once, for each event. So stopping one takes shortWatch then: opening the
+// next one may not, or the reflector would take that for a watch that was not short.
 const (
 	shortWatch   = time.Second
 	shortWatches = 3
@@ -154,6 +157,7 @@ func (a *attempts) observe(ctx context.Context, w watch.Interface) watch.Interfa
 		a.mu.Unlock()
 		if a.doubtful() {
 			a.report("watch", errWatchEnds)
+			sleep(ctx, shortWatch)
 		}
 	})}
 }
@@ -171,9 +175,33 @@ type observedWatch struct {
 }
 
 func (w *observedWatch) Stop() {
-	w.onStop()
 	w.Interface.Stop()
+	w.onStop()
 }
+
+// oneAttempt makes of failures of the connection errors that client-go does not know. It would repeat the request inside
+// of the call, up to ten times, where that may take 10 s each time; and then it would give out a watch that could not be
+// opened as one that was opened and ended.
+type oneAttempt struct{ next http.RoundTripper }
+
+func (o oneAttempt) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := o.next.RoundTrip(r)
+	switch {
+	case err == nil || r.Context().Err() != nil:
+		return resp, err
+	case utilnet.IsTimeout(err):
+		return nil, errNoAnswer
+	case utilnet.IsProbableEOF(err), utilnet.IsConnectionReset(err), utilnet.IsHTTP2ConnectionLost(err):
+		return nil, errBroken
+	default:
+		return nil, err
+	}
+}
+
+var (
+	errNoAnswer = errors.New("no answer in time")
+	errBroken   = errors.New("the connection broke")
+)
 
 // describe says what went wrong in words that cannot contain an object's content: server messages are left out.
 func describe(err error) string {
@@ -191,7 +219,7 @@ func describe(err error) string {
 	case errors.Is(err, errWatchEnds):
 		return errWatchEnds.Error()
 	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer in time"
+		return errNoAnswer.Error()
 	case errors.As(err, &urlErr):
 		return urlErr.Err.Error()
 	case errors.As(err, &netErr):

@@ -77,7 +77,7 @@ func TestCatalogInfo(t *testing.T) {
 		}},
 	}, {
 		schema.GroupVersionKind{Group: "example.com", Version: "v1alpha1", Kind: "Widget"},
-		[]Info{{Resource: widgets.WithVersion("v1alpha1"), Kind: "Widget", Namespaced: true}},
+		[]Info{{Resource: widgets.WithVersion("v1alpha1"), Kind: "Widget", Namespaced: true, Preferred: "v1"}},
 	}, {
 		schema.GroupVersionKind{Group: "example.com", Version: "v1beta1", Kind: "Widget"}, nil, // not served
 	}, {

@@ -36,6 +36,7 @@ func newClients(config *rest.Config) (*clients, error) {
 		// A deprecated version would otherwise log a line at each list and each watch, for ever.
 		config.WarningHandler = rest.NoWarnings{}
 	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return oneAttempt{next} })
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("create HTTP client: %w", err)

@@ -22,11 +22,12 @@ type crd struct {
 	namespaced  bool
 	established bool
 	versions    []crdVersion
+	preferred   string // of the served versions; empty if none is served
 }
 
 type crdVersion struct {
 	name                string
-	served              bool
+	served, stored      bool
 	hasStatus, hasScale bool
 	replicasPath        []string
 }
@@ -69,6 +70,7 @@ func parseCRD(object map[string]any) (crd, error) {
 	if len(c.versions) == 0 {
 		return crd{}, fmt.Errorf("read CRD %q: spec.versions is empty", name)
 	}
+	c.preferred = preferredVersion(c.servedVersions())
 	return c, nil
 }
 
@@ -80,6 +82,7 @@ func parseCRDVersion(value any) (crdVersion, error) {
 		return v, fmt.Errorf("name is required")
 	}
 	v.served, _, _ = unstructured.NestedBool(fields, "served")
+	v.stored, _, _ = unstructured.NestedBool(fields, "storage")
 	subresources, _ := fields["subresources"].(map[string]any)
 	_, v.hasStatus = subresources["status"]
 	if scale, ok := subresources["scale"].(map[string]any); ok {
@@ -104,14 +107,18 @@ func isEstablished(object map[string]any) bool {
 func (c *crd) info(version string) (Info, bool) {
 	for _, v := range c.versions {
 		if v.name == version && v.served {
-			return Info{
+			info := Info{
 				Resource:     c.resource.WithVersion(version),
 				Kind:         c.kind,
 				Namespaced:   c.namespaced,
 				HasStatus:    v.hasStatus,
 				HasScale:     v.hasScale,
 				ReplicasPath: v.replicasPath,
-			}, true
+			}
+			if c.preferred != version && !v.stored {
+				info.Preferred = c.preferred
+			}
+			return info, true
 		}
 	}
 	return Info{}, false
@@ -143,7 +150,7 @@ func pruneCRD(obj any) (any, error) {
 	pruned := make([]any, 0, len(versions))
 	for _, v := range versions {
 		version, _ := v.(map[string]any)
-		kept := map[string]any{"name": version["name"], "served": version["served"]}
+		kept := map[string]any{"name": version["name"], "served": version["served"], "storage": version["storage"]}
 		if subresources, ok := version["subresources"]; ok {
 			kept["subresources"] = subresources
 		}

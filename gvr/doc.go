@@ -14,12 +14,16 @@
 // Discovery is polled, and survives a dead aggregated API: what a failed group serves is unknown, which neither
 // starts nor stops an informer. CRDs are watched where that is permitted; while that watch works, it alone
 // decides about custom resources, because it also sees a CRD that is deleted and created again within a second
-// (another uid: a fresh informer). Where it is not permitted, polling alone does the job, more slowly.
+// (another uid: a fresh informer). Where it is not permitted, and where the engine is limited to namespaces, polling
+// alone does the job, more slowly.
 //
 // Every informer starts, syncs and fails alone, in goroutines of its own; nothing waits for all of them. A request
 // that fails is retried inside the client that the informer uses (see attempts.go), not by client-go's reflector,
 // whose back-off of up to a minute cannot be set: so a watch resumes where it was after an outage, a granted Role is
 // seen within 20 s, a stop takes effect at once, and this package knows and says what goes on.
+//
+// What is in use can change at any time: Use starts and stops informers, and Adapt gives those that go on the indexes
+// that have become necessary. Neither touches an informer whose resource is wanted as it was.
 //
 // # What an informer's end means
 //

@@ -16,6 +16,10 @@ type Info struct {
 	// ReplicasPath is where the spec.replicas of /scale lives in the object itself. It is nil where that is not
 	// known: for a custom resource whose CRD may not be read, and for aggregated APIs.
 	ReplicasPath []string
+	// Preferred is the version that the cluster prefers to this one, if it is another one: what only that one knows of
+	// an object may be lost when the object is written through this one. It is empty for the version in which a CRD
+	// stores objects, and for built-in resources, whose versions all hold the same.
+	Preferred string
 }
 
 // State is what an informer, or a resource without one, is doing.

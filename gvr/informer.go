@@ -23,8 +23,9 @@ type informer struct {
 	shared cache.SharedIndexInformer
 	// delivered is done when the handler has been given the whole first list,
 	// which is later than the store has it. Nil without a handler.
-	delivered cache.DoneChecker
-	cancel    context.CancelFunc
+	delivered     cache.DoneChecker
+	cancel        context.CancelFunc
+	managedFields bool // whether its objects keep theirs
 
 	stopped bool // what comes in after this is not news any more
 	health  health
@@ -40,7 +41,11 @@ func (m *Manager) newInformer(client dynamic.Interface, gvr schema.GroupVersionR
 	report := func(verb string, err error) { m.observed(i, verb, err) }
 	client = &attempts{Interface: client, backoff: attemptBackoff, report: report}
 	i.shared = dynamicinformer.NewFilteredDynamicInformer(client, gvr, namespace, m.options.Resync, m.indexers(gvr), nil).Informer()
-	if err := prepare(i.shared, stripManagedFields, report); err != nil {
+	transform := stripManagedFields
+	if i.managedFields = m.wantsManagedFields(gvr); i.managedFields {
+		transform = keepAll
+	}
+	if err := prepare(i.shared, transform, report); err != nil {
 		return nil, err
 	}
 	if m.options.Handler == nil {
@@ -84,13 +89,15 @@ func prepare(shared cache.SharedIndexInformer, transform cache.TransformFunc, re
 	return nil
 }
 
-// stripManagedFields drops what is often half of an object and what no rule may read.
+// stripManagedFields drops what is often half of an object.
 func stripManagedFields(obj any) (any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		u.SetManagedFields(nil)
 	}
 	return obj, nil
 }
+
+func keepAll(obj any) (any, error) { return obj, nil }
 
 func (m *Manager) runLocked(i *informer) {
 	ctx, cancel := context.WithCancel(m.ctx)

@@ -25,7 +25,8 @@ type Options struct {
 	// and its timeout are not used: reads have their own.
 	Config *rest.Config
 	// Namespaces limits the informers to these namespaces, one informer for each. Empty means the whole cluster, and
-	// one cluster-wide informer per resource. Cluster-scoped resources are parked where it is set.
+	// one cluster-wide informer per resource. Where it is set, nothing is listed or watched beyond: cluster-scoped
+	// resources are parked, and CRDs are not watched, so that only discovery tells of them.
 	Namespaces []string
 	// Resync is how often each informer repeats all of its objects to its handler. 0 means never.
 	Resync time.Duration
@@ -39,9 +40,12 @@ type Options struct {
 	// the Manager; the handler itself may. Nil, or a nil handler, means no events. client-go calls a handler from one
 	// goroutine per informer: with several Namespaces, handlers of the same resource run side by side.
 	Handler func(schema.GroupVersionResource) cache.ResourceEventHandler
-	// Indexers gives the indexes of one resource's stores, for ByIndex. It is called like Handler. All stores have the
-	// index by namespace besides. Nil, or a nil result, means no others.
+	// Indexers gives the indexes of one resource's stores, for ByIndex. It is called like Handler, and by Adapt. All
+	// stores have the index by namespace besides. Nil, or a nil result, means no others.
 	Indexers func(schema.GroupVersionResource) cache.Indexers
+	// ManagedFields says whether the objects of one resource keep their managedFields, often half of an object. It is
+	// called like Handler, and by Adapt. Nil means that none do.
+	ManagedFields func(schema.GroupVersionResource) bool
 	// OnStateChange is called after a State or a Reason has changed, one call at a time, in order, Objects not set. It
 	// should return quickly, and may call the Manager. Resources that are no longer in use are not announced. May be nil.
 	OnStateChange func(Status)
@@ -57,6 +61,7 @@ type Manager struct {
 	lookNow chan struct{}
 	// goroutines are all informers and loops. It grows under mu and only while running.
 	goroutines sync.WaitGroup
+	adapting   sync.Mutex // serialises Adapt; before mu
 
 	mu        sync.RWMutex
 	ctx       context.Context // of Run; nil before
@@ -141,7 +146,10 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.ctx = ctx
 	m.logger = klog.FromContext(ctx)
 	m.goroutines.Go(func() { m.discover(ctx) })
-	err := m.watchCRDs(ctx)
+	var err error
+	if len(m.options.Namespaces) == 0 {
+		err = m.watchCRDs(ctx)
+	}
 	m.reconcileLocked()
 	m.mu.Unlock()
 	m.announce()

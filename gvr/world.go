@@ -79,7 +79,7 @@ func (w *world) resolve(gvr schema.GroupVersionResource, now time.Time) verdict 
 	if isCRD {
 		v.uid = definition.uid
 		if fromCRD, ok := definition.info(gvr.Version); ok {
-			v.info.ReplicasPath = fromCRD.ReplicasPath
+			v.info.ReplicasPath, v.info.Preferred = fromCRD.ReplicasPath, fromCRD.Preferred
 		}
 	}
 	return v
@@ -95,6 +95,14 @@ func (c *crd) verdict(version string) verdict {
 	default:
 		return verdict{presence: present, info: info, uid: c.uid}
 	}
+}
+
+// preferredVersion is the one that the API server prefers: the newest stable one. It is empty if there is none.
+func preferredVersion(versions []string) string {
+	if len(versions) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(versions, version.CompareKubeAwareVersionStrings)
 }
 
 func versionNotServed(available []string) string {
@@ -143,21 +151,42 @@ func newSnapshot(lists []*metav1.APIResourceList, failed map[schema.GroupVersion
 		}
 		s.add(gv, list.APIResources)
 	}
-	if previous == nil {
-		return s
+	if previous != nil {
+		s.keep(previous)
 	}
+	s.prefer()
+	return s
+}
+
+// keep takes over what an earlier look has found, and this one may only have missed.
+func (s *snapshot) keep(previous *snapshot) {
 	for gvr, old := range previous.resources {
 		if _, ok := s.resources[gvr]; ok {
 			continue
 		}
-		if failed[gvr.GroupVersion()] {
+		if s.failed[gvr.GroupVersion()] {
 			s.resources[gvr] = old
 		} else if !old.doubtful {
 			old.doubtful = true
 			s.resources[gvr] = old
 		}
 	}
-	return s
+}
+
+// prefer fills in which version of a resource is preferred.
+func (s *snapshot) prefer() {
+	versions := map[schema.GroupResource][]string{}
+	for gvr := range s.resources {
+		versions[gvr.GroupResource()] = append(versions[gvr.GroupResource()], gvr.Version)
+	}
+	for gvr, r := range s.resources {
+		r.info.Preferred = ""
+		_, isBuiltin := builtinKinds[schema.GroupKind{Group: gvr.Group, Kind: r.info.Kind}]
+		if preferred := preferredVersion(versions[gvr.GroupResource()]); preferred != gvr.Version && !isBuiltin {
+			r.info.Preferred = preferred
+		}
+		s.resources[gvr] = r
+	}
 }
 
 func (s *snapshot) add(gv schema.GroupVersion, resources []metav1.APIResource) {

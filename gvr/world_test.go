@@ -136,3 +136,49 @@ func TestSnapshotSequence(t *testing.T) {
 		}
 	}
 }
+
+// Which version is preferred is the same by discovery and by the CRD; but the version that objects are stored in loses
+// nothing, which only the CRD tells, and those of built-in resources do not either.
+func TestPreferredVersion(t *testing.T) {
+	lists := []*metav1.APIResourceList{
+		{GroupVersion: "example.com/v1", APIResources: []metav1.APIResource{{Name: "widgets", Kind: "Widget", Verbs: readWrite}}},
+		{GroupVersion: "example.com/v1beta1", APIResources: []metav1.APIResource{{Name: "widgets", Kind: "Widget", Verbs: readWrite}, {Name: "old", Kind: "Old", Verbs: readWrite}}},
+		{GroupVersion: "example.com/v2alpha1", APIResources: []metav1.APIResource{{Name: "widgets", Kind: "Widget", Verbs: readWrite}}},
+		{GroupVersion: "autoscaling/v1", APIResources: []metav1.APIResource{{Name: "horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Verbs: readWrite}}},
+		{GroupVersion: "autoscaling/v2", APIResources: []metav1.APIResource{{Name: "horizontalpodautoscalers", Kind: "HorizontalPodAutoscaler", Verbs: readWrite}}},
+	}
+	stored := func(version string) map[schema.GroupResource]crd {
+		c := crd{resource: widgets.GroupResource(), kind: "Widget", established: true, preferred: "v1"}
+		for _, name := range []string{"v1", "v1beta1", "v2alpha1"} {
+			c.versions = append(c.versions, crdVersion{name: name, served: true, stored: name == version})
+		}
+		return map[schema.GroupResource]crd{c.resource: c}
+	}
+	hpas := schema.GroupVersionResource{Group: "autoscaling", Version: "v1", Resource: "horizontalpodautoscalers"}
+	served := newSnapshot(lists, nil, nil)
+	for _, c := range []struct {
+		name  string
+		world world
+		gvr   schema.GroupVersionResource
+		want  string
+	}{
+		{"the newest stable one", world{discovered: served}, widgets, ""},
+		{"an older one", world{discovered: served}, widgets.GroupResource().WithVersion("v1beta1"), "v1"},
+		{"a newer one that is not stable", world{discovered: served}, widgets.GroupResource().WithVersion("v2alpha1"), "v1"},
+		{"the only one", world{discovered: served}, schema.GroupVersionResource{Group: "example.com", Version: "v1beta1", Resource: "old"}, ""},
+		{"a built-in resource", world{discovered: served}, hpas, ""},
+		{"by the CRD", world{discovered: served, crds: stored("v1"), crdsLive: true}, widgets.GroupResource().WithVersion("v1beta1"), "v1"},
+		{"the stored one", world{discovered: served, crds: stored("v1beta1"), crdsLive: true}, widgets.GroupResource().WithVersion("v1beta1"), ""},
+		{"the stored one, while the watch of CRDs is broken", world{discovered: served, crds: stored("v1beta1")}, widgets.GroupResource().WithVersion("v1beta1"), ""},
+		{"the preferred one where another is stored", world{discovered: served, crds: stored("v1beta1"), crdsLive: true}, widgets, ""},
+		{"what an earlier look had", world{discovered: newSnapshot(lists[1:], nil, served)}, widgets.GroupResource().WithVersion("v1beta1"), "v1"},
+		{"after the newer one has gone", world{discovered: newSnapshot(lists[1:2], nil, newSnapshot(lists[1:2], nil, served))}, widgets.GroupResource().WithVersion("v1beta1"), ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := c.world.resolve(c.gvr, time.Now())
+			if v.presence != present || v.info.Preferred != c.want {
+				t.Errorf("%+v, want the preferred version %q", v, c.want)
+			}
+		})
+	}
+}

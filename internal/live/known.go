@@ -26,6 +26,9 @@ func (k Known) Resource(ctx context.Context, resource schema.GroupVersionResourc
 		return lint.Resource{}, false
 	}
 	out := lint.Resource{Kind: info.Kind, Namespaced: info.Namespaced, HasStatus: info.HasStatus, HasScale: info.HasScale, ReplicasPath: info.ReplicasPath}
+	if versions := k.Versions(resource.GroupResource()); versions[0] != resource.Version && !k.builtin.Known(schema.GroupKind{Group: resource.Group, Kind: info.Kind}) {
+		out.Preferred = versions[0]
+	}
 	if t, err := k.types.Type(ctx, resource.GroupVersion().WithKind(info.Kind)); err == nil {
 		out.Schema = t
 	}

@@ -35,7 +35,7 @@ func (k Known) Resource(ctx context.Context, resource schema.GroupVersionResourc
 		if info.Resource != resource {
 			continue
 		}
-		out := lint.Resource{Kind: info.Kind, Namespaced: info.Namespaced, HasStatus: info.HasStatus, HasScale: info.HasScale, ReplicasPath: info.ReplicasPath}
+		out := lint.Resource{Kind: info.Kind, Namespaced: info.Namespaced, HasStatus: info.HasStatus, HasScale: info.HasScale, ReplicasPath: info.ReplicasPath, Preferred: info.Preferred}
 		t, err := k.Types.Type(ctx, gvk)
 		if errors.Is(err, openapi.ErrNoSchema) {
 			// The catalogue takes any version of a built-in kind; all that there are

@@ -24,6 +24,7 @@ var Checks = []*Check{
 	secretInEvent,
 	ignoreComment,
 	resourceName,
+	olderVersion,
 	clusterScopedNamespaces,
 	celType,
 	fieldPath,

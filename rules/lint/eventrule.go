@@ -19,12 +19,17 @@ var eventRule = &Check{ID: "event-rule", Severity: Warning, Summary: "The rule i
 	}
 }}
 
+// resourceFields is the mapping that names a rule's resource.
+func resourceFields(p *Pass, i int) *yaml.Node {
+	if list := p.Field("spec", "resources"); list != nil && i < len(list.Content) {
+		return yamldoc.Resolve(list.Content[i])
+	}
+	return p.Field("spec", "resource")
+}
+
 // resourceNode is where a rule's resource stands.
 func resourceNode(p *Pass, i int) *yaml.Node {
-	n := p.Field("spec", "resource")
-	if list := p.Field("spec", "resources"); list != nil && i < len(list.Content) {
-		n = yamldoc.Resolve(list.Content[i])
-	}
+	n := resourceFields(p, i)
 	if _, name := yamldoc.Field(n, "resource"); name != nil {
 		return name
 	}

@@ -76,7 +76,10 @@ type Resource struct {
 	HasScale   bool
 	// ReplicasPath is where spec.replicas of its scale subresource is stored.
 	ReplicasPath []string
-	Schema       Schema // nil: not known
+	// Preferred is the version to write through, if that is another one: of what
+	// is built in, all versions hold the same.
+	Preferred string
+	Schema    Schema // nil: not known
 }
 
 // Schema is the OpenAPI v3 schema of a kind.

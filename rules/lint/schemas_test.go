@@ -19,7 +19,7 @@ import (
 )
 
 // schemaChecks are those that need to know the resources.
-var schemaChecks = []string{"cel-type", "patch-field", "resource-name", "cluster-scoped-namespaces", "subresource-missing", "status-subresource", "atomic-list", "merge-list", "immutable-field", "int-or-string"}
+var schemaChecks = []string{"cel-type", "patch-field", "resource-name", "older-version", "cluster-scoped-namespaces", "subresource-missing", "status-subresource", "atomic-list", "merge-list", "immutable-field", "int-or-string"}
 
 // knowing is what is known from the built-in kinds and CRD manifests.
 func knowing(t testing.TB, crds string) lint.Known {

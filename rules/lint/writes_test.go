@@ -83,7 +83,8 @@ func TestFixedPoint(t *testing.T) {
 		{"an element that is inserted", one("patches:\n- json:\n  - {op: add, path: /spec/items/0, value: x}\n- merge: {spec: {a: 1}}"), []string{"a.yaml:8:23: " + again("spec.items")}},
 		{"a constant", one("patch: {merge: {spec: {a: 1}}}"), nil},
 		{"an Audit rule", one("mode: Audit\npatch: {merge: {spec: {count: \"${object.spec.?count.orValue(0) + 1}\"}}}"), []string{"a.yaml:7:26: " + again("spec.count")}},
-		{"what fails for ever", one("patch: {merge: {spec: {a: \"${object.spec.a[0]}\"}}}"), nil},
+		{"what fails on its own result", one("patch: {merge: {spec: {a: \"x${int(object.spec.a)}\"}}}"), nil},
+		{"what changes it until it fails", one("patch: {merge: {spec: {a: \"${object.spec.a[0]}\"}}}"), []string{"a.yaml:6:26: " + again("spec.a")}},
 	})
 }
 
