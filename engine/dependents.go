@@ -145,9 +145,13 @@ func (e *Engine) enqueueNamespace(set *rules.Set, old, obj *unstructured.Unstruc
 // outage has driven their retries far into the future.
 func (e *Engine) stateChanged(s gvr.Status) {
 	e.schemas.soon()
+	if s.State == gvr.Synced {
+		e.advise()
+	}
 	if s.State == gvr.Failing {
 		e.failing.Store(s.Resource, true)
 	} else if _, was := e.failing.LoadAndDelete(s.Resource); was && len(e.rules().For(s.Resource)) > 0 {
+		e.objects.recovered(s.Resource.GroupResource())
 		e.enqueueAll(s.Resource)
 	}
 	for _, r := range e.rules().All() {

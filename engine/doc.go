@@ -20,6 +20,15 @@
 //   - Every accepted write is verified on the server's answer.
 //   - What the server refuses is held for that version of the object, by rule:
 //     one rule's mistake does not keep another from its work.
+//   - No resource keeps another waiting: they take turns, and at most half of
+//     the workers are on one of them.
+//   - A request that failed is not sent again before its time, however often
+//     the object changes.
+//   - A panic is an error of the object, or of the resource, that it was about.
+//   - Of several instances with one lease, one works. It writes only as long as
+//     nobody else can have taken the lease; then it ends.
+//   - Rules can be replaced at any time: see SetRules. A decision is made by one
+//     set of rules, and written only while that is in force.
 //
 // Objects of the cache are read-only throughout. Run-time state lives here, by
 // key, never on rules.

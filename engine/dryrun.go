@@ -132,13 +132,13 @@ func (d *decision) settleMeta(answer map[string]any) map[string]any {
 
 // unanswered makes of an error of the server what it means for a preview.
 func (d *decision) unanswered(ctx context.Context, request *rules.Request, version string, err error) error {
-	f := classify(err)
+	f := classify(err, d.objectID())
 	switch f.class {
 	case conflict:
 		return errors.New("the object has changed meanwhile")
 	case gone:
 		return errors.New("the object has gone meanwhile")
-	case unavailable:
+	case throttled, unavailable, unauthorized:
 		return fmt.Errorf("%w: patch %s: %s", ErrUnreachable, d.target(request), f.reason)
 	case forbidden:
 		allowed, err := d.access.mayPatch(ctx, d.resource, d.key, request.Subresource)

@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
@@ -32,15 +33,6 @@ const (
 	DefaultResync        = 10 * time.Hour
 	DefaultFieldManager  = "rectifier"
 	DefaultShutdownGrace = 20 * time.Second
-)
-
-// What failed and may work later is tried again after a time that grows, for
-// each object, between these; all objects together within a rate.
-const (
-	firstRetry = 5 * time.Millisecond
-	lastRetry  = 5 * time.Minute
-	retryQPS   = 50
-	retryBurst = 500
 )
 
 // Options say what an Engine does. Config and Rules are needed; the zero
@@ -70,8 +62,10 @@ type Options struct {
 	// Contention says when a rule gives way to somebody who keeps setting its
 	// change back.
 	Contention Contention
-	// MayWrite is asked before each write; an error keeps it back. Nil: always.
-	MayWrite func() error
+	// Lease is what instances agree by on which of them works; the others stand
+	// by. The zero value: this one always works.
+	Lease types.NamespacedName
+	terms electionTerms // other times than the default ones, for tests
 	// Registerer takes the engine's metrics. Nil: none are exported.
 	Registerer prometheus.Registerer
 }
@@ -80,6 +74,7 @@ type Options struct {
 type Engine struct {
 	opts       Options
 	policy     atomic.Pointer[policy] // the rules in force
+	coming     atomic.Pointer[policy] // those that will be, while that is prepared; nil: none
 	informers  *gvr.Manager
 	writer     dynamic.Interface
 	access     accessReviewer
@@ -89,27 +84,32 @@ type Engine struct {
 	schemas    *schemaCache
 	rate       flowcontrol.RateLimiter // of writes
 	failing    sync.Map                // resources whose informers fail at the moment
+	advised    sync.Map                // lines of advice that have been logged
 	recorder   *recorder
 	parked     parkedWrites
 	metrics    *metrics
-	pending    *pending // with Once only
+	panics     panics
+	election   *election // nil: this instance is alone
+	pending    *pending  // with Once only
 	tally      tally
 	syncs      atomic.Int64 // objects looked at
+	abandoned  atomic.Bool  // the rest of the queue: the time to finish is over
+
+	contentions *contentions
+	metadata    metadata.Interface // asks who owns fields
+
+	reloading sync.Mutex // serialises changes of policy
+	informing bool       // the informers are in use
 }
 
 // New prepares an engine; it does not contact the cluster.
 func New(opts Options) (*Engine, error) {
 	opts = withDefaults(opts)
-	e := &Engine{
-		opts: opts,
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedMaxOfRateLimiter(
-				workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
-				&workqueue.TypedBucketRateLimiter[Key]{Limiter: rate.NewLimiter(retryQPS, retryBurst)}),
-			workqueue.TypedRateLimitingQueueConfig[Key]{Name: "rectifier"}),
-	}
+	e := &Engine{opts: opts, queue: newQueue(opts.Workers)}
 	e.policy.Store(newPolicy(opts.Rules, opts.Problems))
 	e.metrics = newMetrics(opts.Registerer)
+	e.metrics.loaded(opts.Problems)
+	e.contentions = newContentions(opts.Contention, e.metrics)
 	var err error
 	if e.informers, err = gvr.New(gvr.Options{
 		Config:        unlimited(opts.Config),
@@ -117,9 +117,13 @@ func New(opts Options) (*Engine, error) {
 		Resync:        opts.Resync,
 		Handler:       e.handler,
 		Indexers:      e.indexers,
+		ManagedFields: e.needsManagedFields,
 		OnStateChange: e.stateChanged,
 	}); err != nil {
 		return nil, fmt.Errorf("prepare the informers: %w", err)
+	}
+	if opts.Registerer != nil {
+		opts.Registerer.MustRegister(standing{e})
 	}
 	// Writes wait for their rate before the time of a request begins to count.
 	writes := unlimited(opts.Config)
@@ -131,17 +135,23 @@ func New(opts Options) (*Engine, error) {
 	if e.writer, err = dynamic.NewForConfig(writes); err != nil {
 		return nil, fmt.Errorf("prepare the client for writes: %w", err)
 	}
-	// Events and access reviews have limits of their own, so that neither
-	// keeps a fix waiting.
-	side := unlimited(opts.Config)
-	side.QPS, side.Burst = eventQPS, eventBurst
-	client, err := kubernetes.NewForConfig(side)
+	if e.metadata, err = metadata.NewForConfig(writes); err != nil {
+		return nil, fmt.Errorf("prepare the client for managedFields: %w", err)
+	}
+	// Events bound their rate themselves; access reviews and schemas are asked
+	// for seldom. So none of them keeps another, or a fix, waiting.
+	client, err := kubernetes.NewForConfig(unlimited(opts.Config))
 	if err != nil {
 		return nil, fmt.Errorf("prepare the client for events: %w", err)
 	}
 	e.schemas = newSchemaCache(openapi.ToClientWithContext(client.Discovery().OpenAPIV3()))
 	e.access = accessReviewer{client.AuthorizationV1().SelfSubjectAccessReviews()}
-	e.recorder = newRecorder(client.EventsV1(), opts.DryRun)
+	e.recorder = newRecorder(client.EventsV1(), opts.DryRun, e.metrics.unwritten)
+	if opts.Lease.Name != "" {
+		if e.election, err = newElection(opts.Config, opts.Lease, opts.terms, e.metrics.leader); err != nil {
+			return nil, err
+		}
+	}
 	return e, nil
 }
 
@@ -153,6 +163,7 @@ func withDefaults(o Options) Options {
 	}
 	set(&o.Workers, DefaultWorkers)
 	set(&o.Burst, DefaultBurst)
+	o.Contention = o.Contention.withDefaults()
 	if o.QPS == 0 {
 		o.QPS = DefaultQPS
 	}
@@ -181,16 +192,29 @@ func unlimited(c *rest.Config) *rest.Config {
 }
 
 // Run runs the engine until ctx ends. It then takes no more work, finishes
-// what is queued within ShutdownGrace, and stops the informers. A cluster that
+// what is queued within ShutdownGrace, delivers its Events, and stops the
+// informers. A cluster that
 // cannot be reached is waited for.
+//
+// With Options.Lease all of this waits until this instance leads. Until then it
+// watches nothing but the lease. If the lease is lost, Run drops what is under
+// way and returns ErrLeaseLost; otherwise it releases the lease at the end.
 func (e *Engine) Run(ctx context.Context) error {
-	// Work that has begun outlives ctx: it is drained, not torn.
-	work, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	if err := e.recorder.start(work); err != nil {
-		return fmt.Errorf("start recording events: %w", err)
+	if e.election != nil {
+		return e.election.run(ctx, e.work)
 	}
-	e.informers.Use(watched(e.rules()))
+	e.metrics.leader.Set(1)
+	return e.work(ctx, context.WithoutCancel(ctx))
+}
+
+// work is Run for as long as this instance leads. When leading ends, nothing is
+// finished.
+func (e *Engine) work(ctx, leading context.Context) error {
+	// Work that has begun outlives ctx: it is drained, not torn.
+	work, stop := context.WithCancel(leading)
+	defer stop()
+	e.recorder.start(leading)
+	e.startInforming()
 
 	var running sync.WaitGroup
 	informing := make(chan error, 1)
@@ -201,16 +225,12 @@ func (e *Engine) Run(ctx context.Context) error {
 		running.Go(func() { e.runWorker(work) })
 	}
 
-	<-ctx.Done()
-	klog.FromContext(ctx).Info("Shutting down", "grace", e.opts.ShutdownGrace)
-	deadline := time.AfterFunc(e.opts.ShutdownGrace, func() {
-		stop()
-		e.queue.ShutDown()
-	})
-	defer deadline.Stop()
-	e.queue.ShutDownWithDrain()
-	running.Wait()
-	e.recorder.drain(work)
+	select {
+	case <-ctx.Done():
+		klog.FromContext(ctx).Info("Shutting down", "grace", e.opts.ShutdownGrace)
+	case <-leading.Done():
+	}
+	e.finish(leading, &running, stop)
 	stop()
 	background.Wait()
 	return <-informing
@@ -219,7 +239,7 @@ func (e *Engine) Run(ctx context.Context) error {
 // rulesFor returns the rules for a resource that can run now: the others are
 // parked. ns is how far Namespaces are known.
 func (d *decision) rulesFor(resource schema.GroupVersionResource, info gvr.Info, ns gvr.Availability) []*rules.Rule {
-	all := d.rules.For(resource)
+	all := d.policy.rules.For(resource)
 	canNot := func(r *rules.Rule) bool { return d.parkedReason(r, info, ns) != "" }
 	if !slices.ContainsFunc(all, canNot) {
 		return all

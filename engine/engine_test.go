@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -63,49 +62,6 @@ func TestScaleToZero(t *testing.T) {
 	f.settle("deployments")
 	if got := f.eventsOn("web"); len(got) != 1 {
 		t.Errorf("events: %q; want the fix only", got)
-	}
-}
-
-// The outage: somebody sets replicas between 3 and 5 every 50 ms, and eight
-// workers put it right. No write is made blindly, and peace returns.
-func TestAWriterThatKeepsFighting(t *testing.T) {
-	f := newFixture(t)
-	f.create(deployments, deploymentYAML, "web", "5", 3)
-	f.start(expectedReplicas(t))
-	f.eventually(10*time.Second, deployments, "web", int64(5), "spec", "replicas")
-
-	flips := f.flip("web", 10*time.Second, 50*time.Millisecond, 3, 5)
-	f.eventually(10*time.Second, deployments, "web", int64(5), "spec", "replicas")
-	f.settle("deployments")
-	accepted, all := f.writes("deployments")
-	t.Logf("%d flips, %d PATCH requests, %d accepted", flips, all, accepted)
-	if accepted > flips+1 { // the first one fixed the drift before the fight
-		t.Errorf("%d accepted writes for %d flips", accepted, flips)
-	}
-	for _, e := range f.requests("deployments") {
-		if code := e.ResponseStatus.Code; code != 200 && code != 409 {
-			t.Errorf("a request was answered with %d", code)
-		}
-	}
-	f.eventually(time.Second, deployments, "web", int64(5), "spec", "replicas")
-}
-
-// flip is a second writer without any manners. It returns how often it wrote.
-func (f *fixture) flip(name string, howLong, every time.Duration, values ...int) int {
-	f.Helper()
-	ctx, cancel := context.WithTimeout(f.Context(), howLong)
-	defer cancel()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	n := 0
-	for {
-		select {
-		case <-ctx.Done():
-			return n
-		case <-tick.C:
-		}
-		f.merge(deployments, name, fmt.Sprintf(`{"spec":{"replicas":%d}}`, values[n%len(values)]), "scale")
-		n++
 	}
 }
 

@@ -27,29 +27,36 @@ func (e *refusedError) Error() string { return "refused: " + e.reason }
 
 // failed decides what becomes of a request that was not accepted.
 func (d *decision) failed(ctx context.Context, request *rules.Request, version string, err error) error {
-	f := classify(err)
+	f := classify(err, d.objectID())
 	switch f.class {
-	case conflict:
-		// Somebody else wrote in between. The watch brings the fresh object;
-		// until then this version is not decided on again.
+	case conflict, gone:
+		if d.state != nil && d.state.disputed == version && !d.informerFails() {
+			// The watch had all the time to confirm it, and did not: these are the
+			// words of a webhook that means something else by them.
+			return &refusedError{request: request, version: version, reason: f.reason, retry: true}
+		}
+		// Until the watch brings what has become of the object, this version is
+		// not decided on again. It is never created again.
+		d.remember().expectNewerThan(version, time.Now())
+		if d.gone = f.class == gone; d.gone {
+			d.recheckAt(time.Now().Add(failOpen))
+			return nil
+		}
 		klog.FromContext(ctx).V(2).Info("The object has changed since; deciding again", "version", version)
-		d.remember().expectNewerThan(version, time.Now())
-		return &againError{staleWait, "conflict"}
-	case gone:
-		// The watch will say so too; the object is never created again.
-		d.remember().expectNewerThan(version, time.Now())
-		d.gone = true
-		return nil
-	case unavailable:
-		d.remember().delays++
-		d.tellOfDelay(ctx, request, f.reason)
-		if f.after > 0 {
-			return &againError{f.after, f.reason}
+		return &againError{max(staleWait, d.putOff(ctx, request, f)), "conflict"}
+	case outdated:
+		return errOutdated
+	case deposed:
+		return &againError{staleWait, f.reason} // it will not come to that: the engine stops
+	case throttled, unavailable, unauthorized:
+		if wait := d.putOff(ctx, request, f); f.after > 0 {
+			return &againError{wait, f.reason}
 		}
 		return fmt.Errorf("patch %s: %s", d.target(request), f.reason)
 	case forbidden:
 		allowed, err := d.access.mayPatch(ctx, d.resource, d.key, request.Subresource)
 		if err != nil {
+			d.putOff(ctx, request, f)
 			return fmt.Errorf("patch %s: %s, and %w", d.target(request), f.reason, err)
 		}
 		if allowed { // an admission plugin said no
@@ -62,18 +69,46 @@ func (d *decision) failed(ctx context.Context, request *rules.Request, version s
 		d.waitForPermission(wait)
 		return nil
 	}
-	if f.unexplained && request.Type() == types.JSONPatchType && d.remember().doubted != version {
+	if f.misfit && request.Type() == types.JSONPatchType && d.remember().doubted != version && d.state.delays < slowAttempts {
 		// An operation that does not fit a newer object fails before the
 		// server compares versions: look whether there is one.
 		d.state.doubted = version
+		d.putOff(ctx, request, f)
 		return &againError{doubtWait, "the object may have changed since"}
 	}
-	return &refusedError{request: request, version: version, reason: f.reason, retry: f.unexplained}
+	return &refusedError{request: request, version: version, reason: f.reason, retry: f.passing}
+}
+
+// objectID is the object as a status of the API server names it.
+func (d *decision) objectID() objectID {
+	return objectID{resource: d.key.Resource, kind: d.object.GetKind(), name: d.key.Name, uid: d.object.GetUID()}
+}
+
+// informerFails reports whether the cache may be old because the watch is broken.
+func (d *decision) informerFails() bool {
+	_, fails := d.failing.Load(d.resource)
+	return fails
 }
 
 // slowAttempts is after how many failures in a row the object is told that its
 // fix has to wait. (The queue does not count those that said when to come back.)
 const slowAttempts = 5
+
+// putOff keeps requests for the object back, for longer with each failure in a
+// row: an object that changes every second must not turn an outage into a
+// request a second, nor send one before the server wants it. It returns for how
+// long.
+func (d *decision) putOff(ctx context.Context, request *rules.Request, f failure) time.Duration {
+	s := d.remember()
+	s.delays++
+	d.tellOfDelay(ctx, request, f.reason)
+	wait := backoff(s.delays)
+	if f.after > 0 {
+		wait = comeBack(f.after, s.delays)
+	}
+	s.notBefore = time.Now().Add(wait)
+	return wait
+}
 
 // tellOfDelay tells of a write that keeps failing although it may work later.
 func (d *decision) tellOfDelay(ctx context.Context, request *rules.Request, reason string) {

@@ -71,7 +71,13 @@ func (f *fixture) start(ruleYAML ...string) *fixture {
 
 func (f *fixture) startAs(config *rest.Config, opts Options, ruleYAML ...string) *fixture {
 	f.Helper()
-	e, err := New(f.options(config, opts, ruleYAML...))
+	return f.run(f.options(config, opts, ruleYAML...))
+}
+
+// run runs an engine with these options until the test or f.stop ends it.
+func (f *fixture) run(opts Options) *fixture {
+	f.Helper()
+	e, err := New(opts)
 	if err != nil {
 		f.Fatal(err)
 	}

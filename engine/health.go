@@ -33,8 +33,9 @@ func (e *Engine) Serve(ctx context.Context, listener net.Listener) error {
 
 // Handler answers /healthz (the process is alive) and /readyz (discovery has
 // succeeded, and every resource that rules name is synced or parked for a
-// reason that is told). The detail of /readyz is for people. /metrics is there if
-// Options.Registerer gathers too, as a prometheus.Registry does.
+// reason that is told; or, for a standby, it can follow the lease). The detail
+// of /readyz is for people. /metrics is there if Options.Registerer gathers too,
+// as a prometheus.Registry does.
 func (e *Engine) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -54,41 +55,33 @@ func (e *Engine) Handler() http.Handler {
 	return mux
 }
 
-// readiness reports line by line: [+] works, [!] is left out or parked and
-// keeps nothing else from working, [-] is not there yet.
+// readiness reports line by line: [+] works, [!] is left out, parked or doubtful
+// and keeps nothing else from working, [-] is not there yet.
 func (e *Engine) readiness() (report string, ready bool) {
 	var b strings.Builder
 	line := func(mark, format string, args ...any) {
 		fmt.Fprintf(&b, "[%s] %s\n", mark, fmt.Sprintf(format, args...))
 	}
-	ready = e.informers.Discovered()
-	if ready {
-		line("+", "discovery: done")
-	} else {
-		line("-", "discovery: has not succeeded yet")
+	ready, leading := true, true
+	if e.election != nil {
+		var about string
+		if about, leading, ready = e.election.status(); ready {
+			line("+", "leader election: %s", about)
+		} else {
+			line("-", "leader election: %s", about)
+		}
+	}
+	if leading {
+		if ready = e.informers.Discovered(); ready {
+			line("+", "discovery: done")
+		} else {
+			line("-", "discovery: has not succeeded yet%s", e.discoveryFailure())
+		}
 	}
 	p := e.policy.Load()
-	line("+", "rules: %d loaded, %d invalid", len(p.rules.All()), rules.CountInvalid(p.problems))
-	for _, p := range p.problems {
-		line("!", "rule left out: %s", p.Error())
-	}
-	for _, s := range e.informers.Status() {
-		where := rules.ResourceName(s.Resource)
-		if s.Namespace != "" {
-			where += " in " + s.Namespace
-		}
-		switch s.State {
-		case gvr.Synced:
-			line("+", "%s: synced, %d objects", where, s.Objects)
-		case gvr.Syncing:
-			ready = false
-			line("-", "%s: syncing", where)
-		default:
-			line("!", "%s: %s: %s%s", where, s.State, s.Reason, e.consequence(s))
-		}
-	}
-	for _, l := range e.parkedRules() {
-		line("!", "%s", l)
+	p.report(line)
+	if leading && !e.resourcesReady(line) {
+		ready = false
 	}
 	verdict := "ready"
 	if !ready {
@@ -97,11 +90,52 @@ func (e *Engine) readiness() (report string, ready bool) {
 	return b.String() + verdict + "\n", ready
 }
 
-// writers names the rules that write a subresource.
-func (e *Engine) writers(resource schema.GroupVersionResource, subresource string) []string {
-	return names(slices.DeleteFunc(slices.Clone(e.rules().For(resource)), func(r *rules.Rule) bool {
+// resourcesReady reports on the resources that rules name, and on what keeps
+// rules from them.
+func (e *Engine) resourcesReady(line func(mark, format string, args ...any)) (ready bool) {
+	ready = true
+	for _, s := range e.informers.Status() {
+		where := rules.ResourceName(s.Resource)
+		if s.Namespace != "" {
+			where += " in " + s.Namespace
+		}
+		switch s.State {
+		case gvr.Synced:
+			line("+", "%s: synced, %s", where, objectCount(s.Objects))
+		case gvr.Syncing:
+			ready = false
+			line("-", "%s: syncing", where)
+		default:
+			line("!", "%s: %s: %s%s", where, s.State, s.Reason, e.consequence(s))
+		}
+	}
+	for _, l := range slices.Concat(e.parkedRules(), e.contentionLines(), e.advice()) {
+		line("!", "%s", l)
+	}
+	return ready
+}
+
+func objectCount(n int) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
+}
+
+// discoveryFailure is why discovery has not succeeded, as the end of a line.
+func (e *Engine) discoveryFailure() string {
+	reason, _ := e.informers.DiscoveryFailure()
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
+// writers are the rules that write a subresource.
+func (e *Engine) writers(resource schema.GroupVersionResource, subresource string) []*rules.Rule {
+	return slices.DeleteFunc(slices.Clone(e.rules().For(resource)), func(r *rules.Rule) bool {
 		return !slices.Contains(r.Subresources(), subresource)
-	}))
+	})
 }
 
 // consequence tells what it means that a resource is parked.
@@ -141,31 +175,43 @@ func (e *Engine) unfitRules() []string {
 	return out
 }
 
-// parkedRules tells which rules cannot write, and why.
-func (e *Engine) parkedRules() []string {
-	var out []string
-	for _, resource := range e.rules().Resources() {
+// eachParked visits the rules that cannot run on a resource although it is there.
+func (e *Engine) eachParked(visit func(r *rules.Rule, resource schema.GroupVersionResource, why string)) {
+	set := e.rules()
+	ns, _ := e.informers.Availability(namespaces)
+	if len(e.opts.ReadNamespaces) > 0 {
+		ns = gvr.Available
+	}
+	for _, resource := range set.Resources() {
 		info, ok := e.informers.Info(resource)
 		if !ok {
 			continue
 		}
-		ns, _ := e.informers.Availability(namespaces)
-		if len(e.opts.ReadNamespaces) > 0 {
-			ns = gvr.Available
-		}
-		for _, r := range e.rules().For(resource) {
+		for _, r := range set.For(resource) {
 			if why := e.parkedReason(r, info, ns); why != "" {
-				out = append(out, parkedLine(r, resource, why))
+				visit(r, resource, why)
 			}
 		}
 	}
+}
+
+// parkedRules tells which rules cannot write, and why.
+func (e *Engine) parkedRules() []string {
+	var out []string
+	e.eachParked(func(r *rules.Rule, resource schema.GroupVersionResource, why string) {
+		out = append(out, parkedLine(r, resource, why))
+	})
 	for _, t := range e.parked.missing() {
+		writers := e.writers(t.resource, t.subresource)
+		if len(writers) == 0 {
+			continue // the rules that wanted it have gone
+		}
 		where := ""
 		if t.namespace != "" {
 			where = " in namespace " + t.namespace
 		}
 		out = append(out, fmt.Sprintf("%s: forbidden: patch %s%s; parked: %s", rules.ResourceName(t.resource),
-			strings.TrimSuffix(t.resource.Resource+"/"+t.subresource, "/"), where, strings.Join(e.writers(t.resource, t.subresource), ", ")))
+			strings.TrimSuffix(t.resource.Resource+"/"+t.subresource, "/"), where, strings.Join(names(writers), ", ")))
 	}
 	slices.Sort(out)
 	return out

@@ -84,9 +84,11 @@ var capturing atomic.Bool
 
 // captureLogs makes everything that is logged countable until the test ends: by
 // engines that are started later, too.
-func captureLogs(t *testing.T) *lines {
+func captureLogs(t *testing.T) *lines { return captureLogsAt(t, 0) }
+
+func captureLogsAt(t *testing.T, verbosity int) *lines {
 	l := &lines{}
-	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l))))
+	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l), textlogger.Verbosity(verbosity))))
 	capturing.Store(true)
 	t.Cleanup(func() {
 		capturing.Store(false)

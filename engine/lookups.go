@@ -21,13 +21,15 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 // its objects up.
 func (e *Engine) indexers(resource schema.GroupVersionResource) cache.Indexers {
 	out := cache.Indexers{}
-	for _, l := range e.policy.Load().lookups[resource] {
-		out[l.Index()] = func(obj any) ([]string, error) {
-			u, ok := obj.(*unstructured.Unstructured)
-			if !ok {
-				return nil, nil
+	for _, p := range e.served() {
+		for _, l := range p.lookups[resource] {
+			out[l.Index()] = func(obj any) ([]string, error) {
+				u, ok := obj.(*unstructured.Unstructured)
+				if !ok {
+					return nil, nil
+				}
+				return []string{l.Key(u.Object)}, nil
 			}
-			return []string{l.Key(u.Object)}, nil
 		}
 	}
 	return out

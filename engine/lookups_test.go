@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,7 @@ func (f *fixture) awaitCache(gvr schema.GroupVersionResource, name string) {
 // it starts by itself when it can.
 func TestARuleThatCannotLookUpDoesNotWrite(t *testing.T) {
 	f := newFixture(t)
+	logs := captureLogs(t)
 	f.grant("configmaps", "list", "watch", "patch")
 	f.grantIn("apps", "deployments", "list", "watch")
 	f.grantIn("apps", "deployments/scale", "patch")
@@ -65,6 +67,9 @@ func TestARuleThatCannotLookUpDoesNotWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.create(deployments, deploymentYAML, "web", "5", 3)
+	for i := range 2 * DefaultWorkers { // none may keep a worker
+		f.create(deployments, deploymentYAML, fmt.Sprintf("web-%d", i), "5", 3)
+	}
 	f.startAs(config, Options{}, expectedReplicas(t), rule("mark", `
 resource: {version: v1, resource: configmaps}
 patch: {merge: {data: {fixed: "yes"}}}`))
@@ -75,8 +80,37 @@ patch: {merge: {data: {fixed: "yes"}}}`))
 	if _, all := f.writes("deployments"); all != 0 {
 		t.Errorf("%d writes without sight of the autoscalers", all)
 	}
+	if got := logs.matching("horizontalpodautoscalers"); len(got) != 1 {
+		t.Errorf("%d lines about the autoscalers, want 1:\n%s", len(got), strings.Join(got, ""))
+	}
+	if events := f.eventsOn("web"); len(events) > 0 {
+		t.Errorf("what no object can help is told on an object: %q", events)
+	}
 	f.grantIn("autoscaling", "horizontalpodautoscalers", "list", "watch")
 	f.eventually(40*time.Second, deployments, "web", int64(5), "spec", "replicas")
+}
+
+// SEC-03: who may annotate may scale, up to the bound of the rule; what is above is
+// refused as a whole, and told once.
+func TestTheReplicaRuleHasABound(t *testing.T) {
+	f := newFixture(t)
+	f.create(deployments, deploymentYAML, "greedy", "100000", 3)
+	f.create(deployments, deploymentYAML, "web", "5", 3)
+	f.start(expectedReplicas(t))
+	f.eventually(10*time.Second, deployments, "web", int64(5), "spec", "replicas")
+	f.wantEvent("greedy", "Warning EvaluationFailed: rule expected-replicas: ")
+	for i := range 5 {
+		f.merge(deployments, "greedy", fmt.Sprintf(`{"metadata":{"labels":{"touched":"%d"}}}`, i))
+	}
+	f.quietQueue()
+	for _, e := range f.requests("deployments") {
+		if e.ObjectRef.Name == "greedy" {
+			t.Errorf("a %s of the Deployment that asks for too much", e.Verb)
+		}
+	}
+	if events := f.eventsOn("greedy"); len(events) != 1 || !strings.Contains(events[0], "is above 1000: 100000") {
+		t.Errorf("want one Warning that names the bound, got %q", events)
+	}
 }
 
 // A change of what is looked up re-evaluates what depends on it, and nothing

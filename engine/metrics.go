@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/rectifier-dev/rectifier/rules"
+)
 
 // metrics are what the engine counts for Prometheus. Their labels are bounded:
 // rules and resources, never objects.
@@ -12,6 +16,7 @@ type metrics struct {
 	reloaded    prometheus.Gauge
 	invalid     prometheus.Gauge
 	leader      prometheus.Gauge
+	unwritten   prometheus.Counter // Events
 }
 
 // newMetrics makes the metrics; r may be nil.
@@ -46,8 +51,39 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Help: "1 if this instance may write: it holds the lease, or runs without leader election.",
 		}),
 	}
+	m.unwritten = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "rectifier_events_dropped_total",
+		Help: "Events that were not written: they came too fast, or the API server did not take them.",
+	})
 	if r != nil {
-		r.MustRegister(m.contentions, m.held, m.panics, m.reloads, m.reloaded, m.invalid, m.leader)
+		r.MustRegister(m.contentions, m.held, m.panics, m.reloads, m.reloaded, m.invalid, m.leader, m.unwritten)
 	}
 	return m
+}
+
+// Results of reloads.
+const (
+	reloadSuccess = "success"
+	reloadPartial = "partial"
+	reloadFailed  = "failure"
+)
+
+// loaded notes that rules were put in force, with what is wrong with others.
+func (m *metrics) loaded(problems []*rules.Problem) {
+	result := reloadSuccess
+	if len(problems) > 0 {
+		result = reloadPartial
+	}
+	m.reloads.WithLabelValues(result).Inc()
+	m.reloaded.SetToCurrentTime()
+	m.invalid.Set(float64(rules.CountInvalid(problems)))
+}
+
+// forgetRules drops the series of rules that are gone.
+func (m *metrics) forgetRules(names []string) {
+	for _, name := range names {
+		of := prometheus.Labels{"rule": name}
+		m.contentions.DeletePartialMatch(of)
+		m.held.DeletePartialMatch(of)
+	}
 }

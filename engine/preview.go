@@ -28,7 +28,8 @@ type PreviewOptions struct {
 // Preview is what the rules would do to one object at this moment.
 type Preview struct {
 	Info gvr.Info
-	// Object is the object in the cache, without managedFields: read-only.
+	// Object is the object in the cache, without managedFields unless a rule reads
+	// them: read-only.
 	Object *unstructured.Unstructured
 	// Result holds verdicts of all rules that can run.
 	Result rules.Result
@@ -181,7 +182,7 @@ func (e *Engine) subjects(resource schema.GroupVersionResource, opts PreviewOpti
 func (e *Engine) previewObject(ctx context.Context, s subject, ask bool) Preview {
 	out := Preview{Info: s.info, Object: s.object, Result: rules.Result{Object: s.object.Object}}
 	key := Key{Resource: s.info.Resource.GroupResource(), Namespace: s.object.GetNamespace(), Name: s.object.GetName()}
-	d := &decision{Engine: e, rules: e.rules(), key: key, now: time.Now(), lookups: &lookups{Engine: e, object: key}, preview: true}
+	d := &decision{Engine: e, policy: e.policy.Load(), key: key, now: time.Now(), lookups: &lookups{Engine: e, object: key}, preview: true}
 	all, found := d.about(view{s.info.Resource, s.object}, s.info)
 	for deadline := time.Now().Add(namespaceWait); !found && time.Now().Before(deadline) && ctx.Err() == nil; {
 		time.Sleep(20 * time.Millisecond)

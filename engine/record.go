@@ -5,132 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	eventsclient "k8s.io/client-go/kubernetes/typed/events/v1"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 
 	"github.com/rectifier-dev/rectifier/rules"
 )
-
-const (
-	eventQPS   = 10
-	eventBurst = 50
-
-	// eventGrace is how long a shutdown waits for events that are on their way.
-	eventGrace = 5 * time.Second
-
-	reportingController = "rectifier.dev/rectifier"
-)
-
-// recorder writes Events on objects, in the background: a fix never waits for
-// one, and one that cannot be written fails nothing.
-type recorder struct {
-	broadcaster events.EventBroadcaster
-	recorder    events.EventRecorder
-	sink        *countingSink
-	sent        atomic.Int64
-	silent      bool // write nothing: a dry run
-}
-
-func newRecorder(client eventsclient.EventsV1Interface, silent bool) *recorder {
-	sink := &countingSink{EventSink: &events.EventSinkImpl{Interface: client}}
-	r := &recorder{broadcaster: events.NewBroadcaster(sink), sink: sink, silent: silent}
-	r.recorder = r.broadcaster.NewRecorder(runtime.NewScheme(), reportingController)
-	return r
-}
-
-func (r *recorder) start(ctx context.Context) error {
-	return r.broadcaster.StartRecordingToSinkWithContext(ctx)
-}
-
-// event tells something on an object. The rule stands as the event's action,
-// so that client-go does not take what two rules say for a repetition.
-func (r *recorder) event(object *unstructured.Unstructured, rule *rules.Rule, eventType, reason, message string) {
-	about := &corev1.ObjectReference{
-		APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
-		Namespace: object.GetNamespace(), Name: object.GetName(),
-		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
-	}
-	if r.silent {
-		return
-	}
-	r.sent.Add(1)
-	r.recorder.Eventf(about, nil, eventType, reason, rule.Name, "%s", truncate(message))
-}
-
-// truncate keeps a message within what the API server takes.
-func truncate(s string) string {
-	const limit = 1000
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
-}
-
-// drain waits for events on their way, and stops.
-func (r *recorder) drain(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, eventGrace)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for r.sink.handled.Load() < r.sent.Load() && ctx.Err() == nil {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-	}
-	r.broadcaster.Shutdown()
-}
-
-// countingSink counts the events that are done with, and keeps client-go from
-// logging each one that may not be written: that is told once.
-type countingSink struct {
-	events.EventSink
-	handled atomic.Int64
-
-	mu   sync.Mutex
-	told time.Time // when it was last told that Events may not be written
-}
-
-func (s *countingSink) Create(ctx context.Context, e *eventsv1.Event) (*eventsv1.Event, error) {
-	out, err := s.EventSink.Create(ctx, e)
-	return s.done(ctx, e, out, err)
-}
-
-func (s *countingSink) Patch(ctx context.Context, old *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-	out, err := s.EventSink.Patch(ctx, old, data)
-	return s.done(ctx, old, out, err)
-}
-
-func (s *countingSink) done(ctx context.Context, in, out *eventsv1.Event, err error) (*eventsv1.Event, error) {
-	s.handled.Add(1)
-	switch {
-	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return in, nil
-	case apierrors.IsForbidden(err):
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if time.Since(s.told) > forbiddenInterval {
-			s.told = time.Now()
-			klog.FromContext(ctx).Error(nil, "Not allowed to write Events; objects do not tell what was done to them", "verb", "create, patch", "resource", "events.k8s.io/v1/events")
-		}
-		return in, nil
-	}
-	return out, err
-}
-
-// forbiddenInterval is how often it is told that Events may not be written.
-const forbiddenInterval = 10 * time.Minute
 
 // Summary counts what an engine has done.
 type Summary struct {

@@ -98,13 +98,10 @@ func (c *schemaCache) set(resource schema.GroupVersionResource, t *schemas.Type,
 // readSchemas keeps the schemas that rules need, until ctx ends. Objects whose
 // rules waited for one are enqueued.
 func (e *Engine) readSchemas(ctx context.Context) {
-	needed := e.needSchemas()
-	if len(needed) == 0 {
-		return
-	}
 	tick := time.NewTicker(schemaInterval)
 	defer tick.Stop()
 	for {
+		needed := e.needSchemas() // other rules may need others
 		for _, resource := range needed {
 			info, ok := e.informers.Info(resource)
 			if !ok {
@@ -119,6 +116,9 @@ func (e *Engine) readSchemas(ctx context.Context) {
 			return
 		case <-e.schemas.kick:
 		case <-tick.C:
+			if len(needed) == 0 {
+				continue
+			}
 			if _, err := e.schemas.cluster.Refresh(ctx); err != nil && ctx.Err() == nil {
 				klog.FromContext(ctx).V(1).Info("Could not ask for changed schemas; keeping those that are known", "err", err)
 			}
@@ -129,6 +129,11 @@ func (e *Engine) readSchemas(ctx context.Context) {
 func (e *Engine) readSchema(ctx context.Context, resource schema.GroupVersionResource, kind string) (changed bool) {
 	ctx, cancel := context.WithTimeout(ctx, schemaTimeout)
 	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			e.schemas.set(resource, nil, e.panicked(klog.FromContext(ctx), resource.GroupResource(), p))
+		}
+	}()
 	t, err := e.schemas.cluster.Type(ctx, resource.GroupVersion().WithKind(kind))
 	return e.schemas.set(resource, t, err)
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,12 +36,19 @@ type objectState struct {
 	// (the engine's last write) and is not stale (it met a conflict).
 	atLeast, stale string
 	since          time.Time
+	generation     uint64 // of the policy that it was last looked at under
 	doubted        string // the version that an unexplained refusal met
+	disputed       string // the version that is said to be gone or old
 
-	delays   int // failures in a row that may pass
-	split    bool
-	held     map[string]*hold  // by rule
-	reported map[string]string // the last error told of, by rule
+	delays    int       // failures in a row that may pass
+	notBefore time.Time // no request is sent earlier, however often the object changes
+	split     bool
+	held      map[string]*hold  // by rule
+	reported  map[string]string // the last error told of, by rule
+
+	// Set by informers, whoever has the key:
+	resynced  atomic.Bool
+	recovered atomic.Bool
 }
 
 // hold keeps a rule from one version of the object, and from later ones until
@@ -70,7 +78,7 @@ func (s *objectState) wrote(before, after string, now time.Time) {
 
 // expectNewerThan notes that a version is not the current one.
 func (s *objectState) expectNewerThan(version string, now time.Time) {
-	s.stale, s.since = version, now
+	s.stale, s.disputed, s.since = version, version, now
 }
 
 // behind reports whether a cached version must not be decided on. store is the
@@ -82,11 +90,36 @@ func (s *objectState) behind(cached, store string, now time.Time) bool {
 	return cached == s.stale || older(cached, s.atLeast) && older(store, s.atLeast)
 }
 
-// caughtUp notes that no cache is behind.
-func (s *objectState) caughtUp() {
-	if s != nil {
-		s.atLeast, s.stale = "", ""
+// lookAgain is when an object is looked at again whose cached version is old: after
+// as long as that has lasted, and when it may be decided on in any case.
+func (s *objectState) lookAgain(now time.Time) time.Duration {
+	waited := now.Sub(s.since)
+	return max(min(waited, failOpen-waited), staleWait)
+}
+
+// caughtUp notes that no cache is behind, and which version they hold.
+func (s *objectState) caughtUp(cached string) {
+	if s == nil {
+		return
 	}
+	s.atLeast, s.stale = "", ""
+	if s.doubted != cached {
+		s.doubted = ""
+	}
+	if s.disputed != cached {
+		s.disputed = ""
+	}
+}
+
+// follow forgets what was noted of rules that have changed or gone since.
+func (s *objectState) follow(p *policy) {
+	if s == nil || s.generation == p.generation {
+		return
+	}
+	changed := func(rule string) bool { return p.changedSince(rule, s.generation) }
+	maps.DeleteFunc(s.held, func(rule string, _ *hold) bool { return changed(rule) })
+	maps.DeleteFunc(s.reported, func(rule, _ string) bool { return changed(rule) })
+	s.generation = p.generation
 }
 
 // older reports whether version a is older than b; not if they do not compare.
@@ -140,6 +173,23 @@ func (s *objectState) free(all []*rules.Rule, version string, now time.Time) ([]
 	return out, wait
 }
 
+// review has rules that are held for one version tried again on it, if they
+// have waited long enough: what refused them, or undid their work, may have gone
+// without a trace on the object.
+func (s *objectState) review() {
+	for _, h := range s.held {
+		h.version = ""
+	}
+}
+
+// wait is for how long no request may be sent.
+func (s *objectState) wait(now time.Time) time.Duration {
+	if s == nil {
+		return 0
+	}
+	return max(s.notBefore.Sub(now), 0)
+}
+
 // release forgets that a rule was held: it has nothing to change any more.
 func (s *objectState) release(rule string) {
 	if s != nil {
@@ -164,7 +214,34 @@ func (t *objectTable) get(key Key, uid types.UID) *objectState {
 		delete(t.states, key)
 		return nil
 	}
+	if s != nil && s.resynced.Swap(false) {
+		s.review()
+	}
+	if s != nil && s.recovered.Swap(false) {
+		s.notBefore = time.Time{}
+	}
 	return s
+}
+
+// resynced notes that an informer shows an object again that has not changed.
+func (t *objectTable) resynced(key Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.states[key]; s != nil {
+		s.resynced.Store(true)
+	}
+}
+
+// recovered notes that the API server serves a resource again: what was put off
+// need not wait any longer.
+func (t *objectTable) recovered(resource schema.GroupResource) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key, s := range t.states {
+		if key.Resource == resource {
+			s.recovered.Store(true)
+		}
+	}
 }
 
 // keep stores a state; one that says nothing any more is dropped.
@@ -174,7 +251,7 @@ func (t *objectTable) keep(key Key, s *objectState) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s.atLeast == "" && s.stale == "" && s.doubted == "" && s.delays == 0 && !s.split && len(s.held) == 0 && len(s.reported) == 0 {
+	if s.atLeast == "" && s.stale == "" && s.doubted == "" && s.disputed == "" && s.delays == 0 && !s.split && len(s.held) == 0 && len(s.reported) == 0 {
 		delete(t.states, key)
 		return
 	}

@@ -97,7 +97,7 @@ func TestStatesAreForgotten(t *testing.T) {
 		t.Error("another object of the same name has inherited the state")
 	}
 	table.keep(key, s)
-	s.caughtUp()
+	s.caughtUp("9")
 	table.keep(key, s)
 	if len(table.states) != 0 {
 		t.Error("a state that says nothing is kept")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,8 +27,8 @@ func (k Key) String() string {
 	return k.Resource.String() + " " + cache.ObjectName{Namespace: k.Namespace, Name: k.Name}.String()
 }
 
-// staleWait is how soon an object is looked at again whose cached version is
-// known to be old. The watch event that ends the wait usually comes first.
+// staleWait is how soon an object is looked at again at first whose cached version
+// is known to be old. The watch event that ends the wait usually comes first.
 const staleWait = 100 * time.Millisecond
 
 // unknownWait is how soon an object is looked at again for which something
@@ -40,6 +39,7 @@ const unknownWait = time.Second
 // object itself, if rules are about it, and what depends on it.
 func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
 	changed := func(old, obj any, initial bool) {
+		defer e.contain(resource.GroupResource(), obj)
 		p := e.policy.Load()
 		if len(p.rules.For(resource)) > 0 {
 			e.enqueue(resource.GroupResource(), obj)
@@ -49,8 +49,13 @@ func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEve
 		}
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(obj any, initial bool) { changed(nil, obj, initial) },
-		UpdateFunc: func(old, obj any) { changed(old, obj, false) },
+		AddFunc: func(obj any, initial bool) { changed(nil, obj, initial) },
+		UpdateFunc: func(old, obj any) {
+			if was, is := unwrap(old), unwrap(obj); was != nil && is != nil && was.GetResourceVersion() == is.GetResourceVersion() {
+				e.objects.resynced(Key{Resource: resource.GroupResource(), Namespace: is.GetNamespace(), Name: is.GetName()})
+			}
+			changed(old, obj, false)
+		},
 		DeleteFunc: func(obj any) { changed(obj, obj, false) },
 	}
 }
@@ -74,7 +79,7 @@ func ownEvent(u *unstructured.Unstructured) bool {
 		return false
 	}
 	for _, field := range []string{"reportingController", "reportingComponent"} {
-		if by, _, _ := unstructured.NestedString(u.Object, field); by == reportingController {
+		if by, _, _ := unstructured.NestedString(u.Object, field); by == ReportingController {
 			return true
 		}
 	}
@@ -88,7 +93,7 @@ func (e *Engine) add(key Key) {
 
 // runWorker handles keys until the queue is shut down.
 func (e *Engine) runWorker(ctx context.Context) {
-	for e.processNextWorkItem(ctx) {
+	for !e.abandoned.Load() && e.processNextWorkItem(ctx) {
 	}
 }
 
@@ -118,8 +123,8 @@ func (e *Engine) processNextWorkItem(ctx context.Context) bool {
 			e.pending.settle(key, began)
 		}
 	case errors.As(err, &again):
-		e.queue.Forget(key)
 		e.queue.AddAfter(key, again.after)
+	case ctx.Err() != nil: // it failed because of that
 	default:
 		if attempt := e.queue.NumRequeues(key) + 1; attempt == 1 {
 			logger.Error(err, "Sync failed; trying again until it works")
@@ -132,7 +137,8 @@ func (e *Engine) processNextWorkItem(ctx context.Context) bool {
 	return true
 }
 
-// againError asks for another look after a time; nothing has failed.
+// againError asks for another look after a time: neither a success nor a
+// failure.
 type againError struct {
 	after  time.Duration
 	reason string
@@ -144,9 +150,7 @@ func (e *againError) Error() string { return fmt.Sprintf("again in %v: %s", e.af
 func (e *Engine) syncRecovered(ctx context.Context, key Key) (next time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			e.metrics.panics.WithLabelValues(key.Resource.String()).Inc()
-			klog.FromContext(ctx).Error(nil, "Sync panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			err = fmt.Errorf("sync panicked: %v", p)
+			err = e.panicked(klog.FromContext(ctx), key.Resource, p)
 		}
 	}()
 	return e.sync(ctx, key)
@@ -163,27 +167,32 @@ type view struct {
 // (0: never). An error is one that trying again may mend.
 func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err error) {
 	e.syncs.Add(1)
-	set := e.rules()
-	views := e.views(set, key)
+	p := e.policy.Load()
+	views := e.views(p.rules, key)
 	if len(views) == 0 {
 		e.objects.forget(key)
 		e.dependents.forget(key)
+		e.contentions.gone(key)
 		return 0, nil
 	}
 	state := e.objects.get(key, views[0].object.GetUID())
 	for _, v := range views {
 		if state.behind(v.object.GetResourceVersion(), e.informers.LastSyncVersion(v.resource, key.Namespace), time.Now()) {
-			return 0, &againError{staleWait, "the cache does not hold the newest version yet"}
+			return 0, &againError{state.lookAgain(time.Now()), "the cache does not hold the newest version yet"}
 		}
 	}
-	state.caughtUp()
-	d := &decision{Engine: e, rules: set, key: key, state: state, now: time.Now(), lookups: &lookups{Engine: e, object: key}}
+	state.follow(p)
+	state.caughtUp(views[0].object.GetResourceVersion())
+	d := &decision{
+		Engine: e, policy: p, key: key, state: state, now: time.Now(), lookups: &lookups{Engine: e, object: key},
+		known: e.contentions.knows(key, views[0].object.GetUID()),
+	}
 	defer func() {
 		if err == nil && d.state != nil {
 			d.state.delays = 0
 		}
 		e.objects.keep(key, d.state)
-		if len(set.Lookups()) > 0 {
+		if p.tracked {
 			e.dependents.set(key, d.lookups.queries)
 		}
 	}()
@@ -253,18 +262,20 @@ func (d *decision) about(v view, info gvr.Info) (all []*rules.Rule, found bool) 
 type decision struct {
 	*Engine
 	view
-	rules        *rules.Set // those in force when it began
+	policy       *policy // the one in force when it began
 	key          Key
 	now          time.Time
 	replicasPath []string
 	hasStatus    bool
 	namespace    map[string]any // its Namespace; nil where no rule reads it
 	lookups      *lookups
-	preview      bool         // verdicts of all rules are wanted, and the server is only asked
-	recheck      time.Time    // when it is due again; zero: never
-	state        *objectState // nil as long as there is nothing to remember
-	gone         bool         // it is not there any more
-	wrote        bool         // something was accepted: the object is another one now
+	preview      bool          // verdicts of all rules are wanted, and the server is only asked
+	recheck      time.Time     // when it is due again; zero: never
+	state        *objectState  // nil as long as there is nothing to remember
+	known        bool          // rules have written to it lately
+	noted        []*rules.Rule // those whose write has been remembered
+	gone         bool          // it is not there any more
+	wrote        bool          // something was accepted: the object is another one now
 }
 
 func (d *decision) evaluate(rs []*rules.Rule, object map[string]any) rules.Result {
@@ -304,8 +315,14 @@ func (d *decision) findNamespace(info gvr.Info, available gvr.Availability) bool
 // writeTogether runs all rules and sends what they change, as one request per
 // subresource.
 func (d *decision) writeTogether(ctx context.Context, all []*rules.Rule) error {
-	free, wait := d.state.free(all, d.object.GetResourceVersion(), time.Now())
+	free, wait := d.free(ctx, all)
 	result := d.evaluate(free, d.object.Object)
+	if d.outdated() {
+		return errOutdated // what it missed may be missing because nobody needs it any more
+	}
+	if d.giveWay(ctx, result) {
+		return d.writeTogether(ctx, all)
+	}
 	d.reportErrors(ctx, free, result)
 	err := d.send(ctx, result)
 	var refused *refusedError
@@ -333,11 +350,11 @@ func (d *decision) writeTogether(ctx context.Context, all []*rules.Rule) error {
 // rule is evaluated and sent alone. After a write the next one waits for the
 // fresh object. When nothing is left to write, the rules go together again.
 func (d *decision) writeOneByOne(ctx context.Context, all []*rules.Rule) error {
-	free, _ := d.state.free(all, d.object.GetResourceVersion(), time.Now())
+	free, _ := d.free(ctx, all)
 	for i := range free {
 		alone := free[i : i+1]
 		result := d.evaluate(alone, d.object.Object)
-		if len(result.Requests) == 0 {
+		if d.giveWay(ctx, result) || len(result.Requests) == 0 {
 			continue
 		}
 		err := d.send(ctx, result)
@@ -351,9 +368,15 @@ func (d *decision) writeOneByOne(ctx context.Context, all []*rules.Rule) error {
 		}
 	}
 	d.remember().split = false
-	_, wait := d.state.free(all, d.object.GetResourceVersion(), time.Now())
+	_, wait := d.free(ctx, all)
 	d.retryHeld(wait)
 	return nil
+}
+
+// free returns the rules that nothing keeps from the object, and after which
+// time one that was refused may be tried again (0: none is waiting for time).
+func (d *decision) free(ctx context.Context, all []*rules.Rule) ([]*rules.Rule, time.Duration) {
+	return d.state.free(d.willing(ctx, all), d.object.GetResourceVersion(), time.Now())
 }
 
 // retryHeld has the object looked at again when a refused rule may be tried

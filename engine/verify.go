@@ -32,7 +32,9 @@ func (d *decision) accepted(ctx context.Context, request *rules.Request, version
 	}
 	d.parked.unpark(d.parkedTarget(request))
 	if kept := slices.DeleteFunc(slices.Clone(request.Rules), func(r *rules.Rule) bool { return slices.Contains(unmet, r) }); len(kept) > 0 {
-		d.recordFix(ctx, request, kept, verdictsOf(result.Verdicts, kept))
+		verdicts := verdictsOf(result.Verdicts, kept)
+		d.noteWrites(verdicts, newestTime(answer))
+		d.recordFix(ctx, request, kept, verdicts)
 	}
 }
 

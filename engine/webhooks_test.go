@@ -8,10 +8,22 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rectifier-dev/rectifier/internal/controlplane"
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
+	"github.com/rectifier-dev/rectifier/internal/controlplane/testwebhook"
 )
+
+var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+
+// webhook registers one that judges what the engine sends.
+func (f *fixture) webhook(kind testwebhook.Kind, judge func(*testwebhook.Request) testwebhook.Answer) *testwebhook.Webhook {
+	f.Helper()
+	return testwebhook.Start(f, f.client, testwebhook.Options{Kind: kind, Namespace: f.ns, User: f.user}, judge)
+}
+
+func admit(*testwebhook.Request) testwebhook.Answer { return testwebhook.Answer{} }
 
 // sets is a rule that sets a key of the ConfigMaps of some names.
 func sets(name, key, patchType string, objects ...string) string {
@@ -33,13 +45,19 @@ func (f *fixture) configMap(names ...string) {
 	}
 }
 
-// requestsTo returns the engine's requests to one object, in order: all but
+// requestsTo returns the engine's requests to one ConfigMap, in order: all but
 // those that met a newer version, which cost a webhook nothing.
 func (f *fixture) requestsTo(name string) []controlplane.AuditEvent {
 	f.Helper()
-	return slices.DeleteFunc(f.requests("configmaps"), func(e controlplane.AuditEvent) bool {
-		return e.ObjectRef.Name != name || e.ResponseStatus.Reason == string(metav1.StatusReasonConflict)
+	return slices.DeleteFunc(f.requestsAbout("configmaps", name), func(e controlplane.AuditEvent) bool {
+		return e.ResponseStatus.Reason == string(metav1.StatusReasonConflict)
 	})
+}
+
+// requestsAbout returns the engine's requests to one object, in order.
+func (f *fixture) requestsAbout(resource, name string) []controlplane.AuditEvent {
+	f.Helper()
+	return slices.DeleteFunc(f.requests(resource), func(e controlplane.AuditEvent) bool { return e.ObjectRef.Name != name })
 }
 
 func (f *fixture) wantRequests(name string, atMost int) {
@@ -81,18 +99,18 @@ func (f *fixture) wantLines(logs *lines, name string, atMost int) {
 func TestADenialThatPasses(t *testing.T) {
 	f := newFixture(t)
 	logs := captureLogs(t)
-	w := f.webhook(validating, func(r *admissionRequest) answer {
+	w := f.webhook(testwebhook.Validating, func(r *testwebhook.Request) testwebhook.Answer {
 		switch r.Name {
 		case "not-found": // something that the webhook looked for, not the object
-			return deny(404, "no such tenant")
+			return testwebhook.Deny(404, "no such tenant")
 		case "conflict": // with what the webhook wants
-			return deny(409, "there is one already")
+			return testwebhook.Deny(409, "there is one already")
 		case "throttled":
-			out := deny(429, "not so fast")
-			out.denied.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+			out := testwebhook.Deny(429, "not so fast")
+			out.Denied.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 			return out
 		}
-		return deny(400, "not on Sundays")
+		return testwebhook.Deny(400, "not on Sundays")
 	})
 	f.configMap("merged", "patched", "both", "not-found", "conflict", "throttled")
 	f.start(sets("by-json", "json", "json", "patched", "both"),
@@ -118,7 +136,7 @@ func TestADenialThatPasses(t *testing.T) {
 	f.wantTold(logs, "conflict", merge+"the API server refuses the change: Conflict")
 	f.wantTold(logs, "throttled", "Warning PatchDelayed: rule by-merge: the change waits for the API server: the API server answered 429")
 
-	f.unregister(validating, w)
+	w.Unregister()
 	const step = 3 * 4 * firstHold // the last wait is not longer than all of those before
 	for _, name := range []string{"merged", "both", "not-found", "conflict", "throttled"} {
 		f.eventually(step, configmaps, name, "yes", "data", "merge")
@@ -138,11 +156,11 @@ func TestADenialThatPasses(t *testing.T) {
 func TestADenialThatLooksLikeAMissingPermission(t *testing.T) {
 	f := newFixture(t)
 	logs := captureLogs(t)
-	w := f.webhook(validating, func(r *admissionRequest) answer {
+	w := f.webhook(testwebhook.Validating, func(r *testwebhook.Request) testwebhook.Answer {
 		if r.Name == "denied" {
-			return deny(403, "not this one")
+			return testwebhook.Deny(403, "not this one")
 		}
-		return answer{}
+		return testwebhook.Answer{}
 	})
 	f.grant("configmaps", "list", "watch", "patch")
 	f.grantIn("events.k8s.io", "events", "create", "patch")
@@ -160,7 +178,7 @@ func TestADenialThatLooksLikeAMissingPermission(t *testing.T) {
 	f.eventually(time.Second, configmaps, "free", "yes", "data", "fixed")
 	f.wantRequests("denied", 3)
 
-	w.judges(func(*admissionRequest) answer { return answer{} })
+	w.Judge(admit)
 	f.eventually(10*time.Second, configmaps, "denied", "yes", "data", "fixed")
 	f.wantLines(logs, "denied", 2)
 }
@@ -169,11 +187,11 @@ func TestADenialThatLooksLikeAMissingPermission(t *testing.T) {
 func TestAWebhookThatSetsBack(t *testing.T) {
 	f := newFixture(t)
 	logs := captureLogs(t)
-	f.webhook(mutating, func(r *admissionRequest) answer {
-		if !r.wants("lost") {
-			return answer{}
+	f.webhook(testwebhook.Mutating, func(r *testwebhook.Request) testwebhook.Answer {
+		if !r.Wants("lost") {
+			return testwebhook.Answer{}
 		}
-		return setBack(r, r.Name == "unmoved")
+		return r.SetBack("lost", r.Name == "unmoved")
 	})
 	f.configMap("alone", "both", "unmoved")
 	f.start(sets("a-lost", "lost", "merge", "alone", "both", "unmoved"), sets("b-kept", "kept", "merge", "both"))
@@ -201,26 +219,16 @@ func TestAWebhookThatSetsBack(t *testing.T) {
 	}
 }
 
-// setBack takes away what a request wants; with the traces in managedFields
-// too, nothing is left to store, and the version does not move.
-func setBack(r *admissionRequest, traces bool) answer {
-	out := answer{patch: []map[string]any{{"op": "remove", "path": "/data/lost"}}}
-	if traces {
-		out.patch = append(out.patch, map[string]any{"op": "replace", "path": "/metadata/managedFields", "value": r.old.Object["metadata"].(map[string]any)["managedFields"]})
-	}
-	return out
-}
-
 // ADM-04: what a webhook writes in another form is not written for ever.
 func TestAWebhookThatNormalises(t *testing.T) {
 	f := newFixture(t)
 	logs := captureLogs(t)
-	f.webhook(mutating, func(r *admissionRequest) answer {
-		tier := r.object.GetLabels()["tier"]
+	f.webhook(testwebhook.Mutating, func(r *testwebhook.Request) testwebhook.Answer {
+		tier := r.New.GetLabels()["tier"]
 		if tier == strings.ToUpper(tier) {
-			return answer{}
+			return testwebhook.Answer{}
 		}
-		return answer{patch: []map[string]any{{"op": "replace", "path": "/metadata/labels/tier", "value": strings.ToUpper(tier)}}}
+		return testwebhook.Answer{Patch: []map[string]any{{"op": "replace", "path": "/metadata/labels/tier", "value": strings.ToUpper(tier)}}}
 	})
 	f.configMap("shouting")
 	f.start(rule("tier", `
@@ -245,20 +253,20 @@ patch: {merge: {metadata: {labels: {tier: gold}}}}`))
 func TestWhatAWebhookSaysIsNotPublished(t *testing.T) {
 	f := newFixture(t)
 	logs := captureLogs(t)
-	f.webhook(validating, func(r *admissionRequest) answer {
+	f.webhook(testwebhook.Validating, func(r *testwebhook.Request) testwebhook.Answer {
 		// What the webhook got, as it would quote it.
-		says := fmt.Sprint("do not use s3cr3t: ", r.object.Object["data"])
-		out := answer{warnings: []string{says}}
+		says := fmt.Sprint("do not use s3cr3t: ", r.New.Object["data"])
+		out := testwebhook.Answer{Warnings: []string{says}}
 		switch r.Name {
 		case "denied":
-			out.denied = &metav1.Status{Status: metav1.StatusFailure, Code: 400, Message: says}
+			out.Denied = &metav1.Status{Status: metav1.StatusFailure, Code: 400, Message: says}
 		case "reasoned": // controller-runtime before 0.15 puts the text there
-			out.denied = &metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReason(says)}
+			out.Denied = &metav1.Status{Status: metav1.StatusFailure, Code: 403, Reason: metav1.StatusReason(says)}
 		case "caused":
-			out.denied = &metav1.Status{Status: metav1.StatusFailure, Code: 422, Reason: metav1.StatusReasonInvalid, Message: says,
+			out.Denied = &metav1.Status{Status: metav1.StatusFailure, Code: 422, Reason: metav1.StatusReasonInvalid, Message: says,
 				Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseType(says), Message: says, Field: "data"}, {Type: metav1.CauseType(says), Message: says}}}}
 		case "delayed":
-			out.denied = &metav1.Status{Status: metav1.StatusFailure, Code: 503, Message: says}
+			out.Denied = &metav1.Status{Status: metav1.StatusFailure, Code: 503, Message: says}
 		}
 		return out
 	})
@@ -294,8 +302,8 @@ patch: {merge: {metadata: {labels: {fixed: "yes"}}}}`))
 func TestAWebhookOutOfOrder(t *testing.T) {
 	f := newFixture(t)
 	logs := captureLogs(t)
-	w := f.webhook(validating, func(r *admissionRequest) answer {
-		return map[string]answer{"fails": {status: 500}, "hangs-up": {hangUp: true}}[r.Name]
+	w := f.webhook(testwebhook.Validating, func(r *testwebhook.Request) testwebhook.Answer {
+		return map[string]testwebhook.Answer{"fails": {Code: 500}, "hangs-up": {HangUp: true}}[r.Name]
 	})
 	f.configMap("fails", "hangs-up")
 	began := time.Now()
@@ -311,7 +319,7 @@ func TestAWebhookOutOfOrder(t *testing.T) {
 		}
 		return nil
 	})
-	w.judges(func(*admissionRequest) answer { return answer{} })
+	w.Judge(admit)
 	outage := time.Since(began)
 	for _, name := range []string{"fails", "hangs-up"} {
 		f.eventually(outage+10*time.Second, configmaps, name, "yes", "data", "fixed")
@@ -332,11 +340,11 @@ func TestAWebhookOutOfOrder(t *testing.T) {
 func TestAWebhookThatDeniesOneOfTwo(t *testing.T) {
 	f := newFixture(t)
 	logs := captureLogs(t)
-	w := f.webhook(validating, func(r *admissionRequest) answer {
-		if r.wants("bad") {
-			return deny(400, "no")
+	w := f.webhook(testwebhook.Validating, func(r *testwebhook.Request) testwebhook.Answer {
+		if r.Wants("bad") {
+			return testwebhook.Deny(400, "no")
 		}
-		return answer{}
+		return testwebhook.Answer{}
 	})
 	f.configMap("first", "last")
 	f.start(sets("a-bad", "bad", "merge", "first"), sets("b-good", "good", "merge", "first", "last"), sets("c-bad", "bad", "json", "last"))
@@ -345,7 +353,7 @@ func TestAWebhookThatDeniesOneOfTwo(t *testing.T) {
 	}
 	f.wantTold(logs, "first", "Warning PatchRefused: rule a-bad", "Normal Rectified: changed by rule b-good")
 	f.wantTold(logs, "last", "Warning PatchRefused: rule c-bad", "Normal Rectified: changed by rule b-good")
-	w.judges(func(*admissionRequest) answer { return answer{} })
+	w.Judge(admit)
 	for _, name := range []string{"first", "last"} {
 		f.eventually(10*time.Second, configmaps, name, "yes", "data", "bad")
 		f.wantRequests(name, 8)
@@ -357,14 +365,14 @@ func TestAWebhookThatDeniesOneOfTwo(t *testing.T) {
 func TestARuleWithoutEffectKeepsNoneBack(t *testing.T) {
 	f := newFixture(t)
 	logs := captureLogs(t)
-	f.webhook(mutating, func(r *admissionRequest) answer {
-		if r.wants("bad") {
-			return deny(400, "no")
+	f.webhook(testwebhook.Mutating, func(r *testwebhook.Request) testwebhook.Answer {
+		if r.Wants("bad") {
+			return testwebhook.Deny(400, "no")
 		}
-		if r.wants("lost") {
-			return setBack(r, true)
+		if r.Wants("lost") {
+			return r.SetBack("lost", true)
 		}
-		return answer{}
+		return testwebhook.Answer{}
 	})
 	f.configMap("web")
 	f.start(sets("a-bad", "bad", "merge", "web"), sets("b-lost", "lost", "merge", "web"), sets("c-good", "good", "merge", "web"))

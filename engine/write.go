@@ -32,6 +32,9 @@ func (d *decision) send(ctx context.Context, result rules.Result) error {
 			d.waitForPermission(wait)
 			continue
 		}
+		if wait := d.state.wait(time.Now()); wait > 0 {
+			return &againError{wait, "the last request has failed not long ago"}
+		}
 		answer, err := d.patch(ctx, request, version)
 		if err != nil {
 			if err = d.failed(ctx, request, version, err); err != nil || d.gone {
@@ -66,6 +69,14 @@ func (d *decision) patch(ctx context.Context, request *rules.Request, version st
 	if err := d.rate.Wait(ctx); err != nil {
 		return nil, fmt.Errorf("wait for the rate of writes: %w", err)
 	}
+	if d.election != nil {
+		if err := d.election.mayWrite(); err != nil {
+			return nil, err
+		}
+	}
+	if d.outdated() {
+		return nil, errOutdated
+	}
 	// At high verbosity client-go would log both bodies, data of Secrets included.
 	ctx, cancel := context.WithTimeout(klog.NewContext(ctx, logr.Discard()), writeTimeout)
 	defer cancel()
@@ -92,6 +103,7 @@ func (d *decision) target(request *rules.Request) string {
 func (d *decision) remember() *objectState {
 	if d.state == nil {
 		d.state = newObjectState(d.object.GetUID())
+		d.state.generation = d.policy.generation
 	}
 	return d.state
 }

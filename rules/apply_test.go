@@ -251,7 +251,7 @@ func TestConfigurationsAreComposedWithOtherPatches(t *testing.T) {
 		got = append(got, fmt.Sprintf("/%s %s by %s: %s", r.Subresource, r.Type(), strings.Join(names, " "), ops))
 	}
 	want := []string{
-		`/ application/json-patch+json by a b c: [{"op":"add","path":"/metadata/annotations","value":{"team":"x"}},{"op":"add","path":"/spec/template/spec/containers/1/imagePullPolicy","value":"Always"},{"op":"replace","path":"/spec/replicas","value":5}]`,
+		`/ application/json-patch+json by a b c: [{"op":"add","path":"/metadata/annotations","value":{"team":"x"}},{"op":"replace","path":"/spec/replicas","value":5},{"op":"add","path":"/spec/template/spec/containers/1/imagePullPolicy","value":"Always"}]`,
 		`/status application/json-patch+json by d: [{"op":"add","path":"/status","value":{"observedGeneration":7}}]`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -77,6 +77,7 @@ func (d *decoder) compile(doc document, body *yaml.Node) *Rule {
 	}
 	r.writes = d.findWrites(doc.Spec)
 	r.findReads()
+	r.digest = digestOf(body)
 	return r
 }
 

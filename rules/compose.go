@@ -1,7 +1,8 @@
 package rules
 
 import (
-	"fmt"
+	"errors"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -51,9 +52,14 @@ type composeError struct {
 	err   error
 }
 
+// errReplicasOverwritten says that the order in which requests are sent is not
+// that of the patches: the server would end with the count of scale.
+var errReplicasOverwritten = errors.New("it writes the replica count through scale, and a later patch writes it to the object itself: leave it to one of them")
+
 // compose makes of all changes one request per subresource, in the order in
 // which they are sent. What is as it was in the end is not sent.
-func compose(object map[string]any, c chain) ([]Request, *composeError) {
+func compose(in Input, c chain) ([]Request, *composeError) {
+	object := in.Object
 	var out []Request
 	for _, subresource := range []string{mainResource, status, scale} {
 		changes := slices.DeleteFunc(slices.Clone(c.changes), func(c ruleChange) bool { return c.subresource != subresource })
@@ -67,14 +73,20 @@ func compose(object map[string]any, c chain) ([]Request, *composeError) {
 			}
 		}
 		var needed bool
-		var err error
-		if slices.ContainsFunc(changes, func(c ruleChange) bool { return c.ops != nil }) {
-			needed, err = r.composeOps(object, changes)
-		} else {
+		switch {
+		case !slices.ContainsFunc(changes, func(c ruleChange) bool { return c.ops != nil }):
 			needed = r.composeMerge(object, changes)
+		case len(changes) == len(c.changes):
+			r.composeOps(changes)
+			needed = !patch.Equal(object, c.object)
+		default:
+			// Operations may read (copy, move, test) what goes to another endpoint,
+			// and is not there yet.
+			r.ops = patch.Diff(object, share(in, c, subresource))
+			needed = len(r.ops) > 0
 		}
-		if err != nil {
-			return nil, &composeError{r.Rules, err}
+		if subresource == scale && len(patch.Shrink(scaleOf(c.object, in.ReplicasPath), r.merge)) > 0 {
+			return nil, &composeError{r.Rules, errReplicasOverwritten}
 		}
 		if needed {
 			out = append(out, r)
@@ -95,9 +107,8 @@ func (r *Request) composeMerge(object map[string]any, changes []ruleChange) bool
 	return len(r.merge) > 0
 }
 
-// composeOps makes one JSON patch and tries it on the object as it is stored,
-// which does not see what goes to other subresources.
-func (r *Request) composeOps(object map[string]any, changes []ruleChange) (bool, error) {
+// composeOps makes one JSON patch of changes that all go to one endpoint.
+func (r *Request) composeOps(changes []ruleChange) {
 	for _, c := range changes {
 		if c.ops != nil {
 			r.ops = append(r.ops, c.ops...)
@@ -105,11 +116,45 @@ func (r *Request) composeOps(object map[string]any, changes []ruleChange) (bool,
 			r.ops = append(r.ops, patch.MergeToOps(c.before, c.merge)...)
 		}
 	}
-	after, err := patch.ApplyOps(object, r.ops)
-	if err != nil {
-		return false, fmt.Errorf("put the changes of all rules together: %w", err)
+}
+
+// share is what the request to one endpoint has to make of an object where other
+// changes go to other endpoints.
+func share(in Input, c chain, subresource string) map[string]any {
+	if subresource == status {
+		return restore(in.Object, c.object, []string{status})
 	}
-	return !patch.Equal(object, after), nil
+	out := c.object
+	if c.writes(status) {
+		out = restore(out, in.Object, []string{status})
+	}
+	if c.writes(scale) {
+		out = restore(out, in.Object, in.ReplicasPath)
+	}
+	return out
+}
+
+func (c *chain) writes(subresource string) bool {
+	return slices.ContainsFunc(c.changes, func(c ruleChange) bool { return c.subresource == subresource })
+}
+
+// restore returns an object with what another one has at a path, or without it
+// where that has nothing there. Neither is modified.
+func restore(object, from map[string]any, path []string) map[string]any {
+	key := path[0]
+	value, exists := from[key]
+	if child, ok := object[key].(map[string]any); ok && len(path) > 1 {
+		below, _ := value.(map[string]any)
+		left := restore(child, below, path[1:])
+		value, exists = left, exists || len(left) > 0
+	}
+	out := maps.Clone(object)
+	if exists {
+		out[key] = value
+	} else {
+		delete(out, key)
+	}
+	return out
 }
 
 // HeldBy reports whether a document already is as the request wants it. It

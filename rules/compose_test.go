@@ -230,13 +230,15 @@ func TestRulesThatDoNotConvergeAreNamedAndTheOthersGoOn(t *testing.T) {
 			"r3 Error: the rules r1, r2, r3 do not converge: each would change again what the others leave"}},
 		{"FGT-05 one that appends", []string{rule("appends", `patch: {json: [{op: add, path: /spec/args/-, value: --x}]}`), good}, []string{
 			"appends Error: the rule does not converge: it would change its own result again", "good Patch"}},
+		{"one that squares, until the number is too large", []string{rule("squares", `patch: {merge: {spec: {side: "${object.spec.side * object.spec.side}"}}}`), good}, []string{
+			"good Patch", "squares Error: the rule does not converge: it would change its own result again"}},
 		{"FGT-09 one that counts, beside two that fight", []string{rule("counts", `patch: {merge: {spec: {count: "${object.spec.count + 1}"}}}`), tier("r1", "a"), tier("r2", "b"), good}, []string{
 			"counts Error: the rule does not converge: it would change its own result again", "good Patch",
 			"r1 Error: the rules r1, r2 do not converge: each would change again what the others leave",
 			"r2 Error: the rules r1, r2 do not converge: each would change again what the others leave"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			res := evaluate(t, load(t, tc.rules...), `{metadata: {name: a}, spec: {args: [], count: 0}}`)
+			res := evaluate(t, load(t, tc.rules...), `{metadata: {name: a}, spec: {args: [], count: 0, side: 3}}`)
 			if diff := cmp.Diff(tc.outcomes, outcomes(res)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -268,18 +270,30 @@ func TestRulesThatNeedSomeRoundsConverge(t *testing.T) {
 	}
 }
 
-// A JSON patch for status cannot read what goes to the object in another
-// request. That is the fault of its rule alone.
-func TestRequestThatCannotBeComposedFailsItsRulesOnly(t *testing.T) {
-	set := load(t, rule("a", "condition: \"!has(object.metadata.labels)\"\n\tpatch: {merge: {metadata: {labels: {x: \"1\"}}}}"),
-		rule("b", "condition: \"!has(object.status.x)\"\n\tpatch: {subresource: status, json: [{op: test, path: /metadata/labels/x, value: \"1\"}, {op: add, path: /status/x, value: \"1\"}]}"))
-	res := evaluate(t, set, `{metadata: {}, status: {}}`)
-	got := outcomes(res)
-	if len(got) != 2 || got[0] != "a Patch" || !strings.HasPrefix(got[1], "b Error: evaluate the patch: ") {
-		t.Errorf("got %v", got)
+// A JSON patch for one endpoint may read what goes to another one in another
+// request: what it does with it is sent.
+func TestOperationsReadWhatGoesToAnotherEndpoint(t *testing.T) {
+	set := load(t, rule("a", "condition: \"!has(object.metadata.labels)\"\n\tpatches: [{merge: {metadata: {labels: {x: \"1\"}}}}, {subresource: scale, merge: {spec: {replicas: 9}}}]"),
+		rule("b", "condition: \"!has(object.status.x)\"\n\tpatch: {subresource: status, json: [{op: test, path: /metadata/labels/x, value: \"1\"}, {op: add, path: /status/x, value: \"1\"}]}"),
+		rule("c", "condition: object.spec.replicas == 9\n\tpatch: {json: [{op: copy, from: /spec/replicas, path: /spec/count}]}"))
+	res := evaluate(t, set, `{metadata: {}, spec: {replicas: 3}, status: {}}`)
+	if diff := cmp.Diff([]string{
+		`/ json by a c: [{"op":"add","path":"/metadata/labels","value":{"x":"1"}},{"op":"add","path":"/spec/count","value":9}]`,
+		`/status json by b: [{"op":"add","path":"/status/x","value":"1"}]`,
+		`/scale merge by a: {"spec":{"replicas":9}}`,
+	}, sent(t, res)); diff != "" {
+		t.Errorf("%v (-want +got):\n%s", outcomes(res), diff)
 	}
-	if diff := cmp.Diff([]string{`/ merge by a: {"metadata":{"labels":{"x":"1"}}}`}, sent(t, res)); diff != "" {
-		t.Error(diff)
+}
+
+// The request for scale is sent last, whatever the order of patches.
+func TestReplicasWrittenThroughScaleAndThenOtherwise(t *testing.T) {
+	set := load(t, rule("a", "patches: [{subresource: scale, merge: {spec: {replicas: 1}}}, {merge: {spec: {replicas: 5}}}]"),
+		rule("b", "patch: {merge: {metadata: {labels: {x: \"1\"}}}}"))
+	res := evaluate(t, set, `{metadata: {}, spec: {replicas: 3}}`)
+	got := outcomes(res)
+	if want := "a Error: evaluate the patch: " + errReplicasOverwritten.Error(); len(got) != 2 || got[0] != want || got[1] != "b Patch" {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -38,13 +38,14 @@ func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
 	var culprits map[*Rule]bool
 	in.Trace = false
 	for range ticks {
+		before := changing(last)
 		in.Now = in.Now.Add(time.Second)
 		in.Object = last.object
 		if last = runChain(rules, in); len(last.changes) == 0 {
 			return nil
 		}
 		culprits = changing(last)
-		if never := restless(rules, in, &last); never != nil {
+		if never := restless(rules, in, before, &last); never != nil {
 			return never
 		}
 	}
@@ -52,17 +53,35 @@ func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
 }
 
 // restless runs the rules within one moment until nothing changes; it returns
-// those that still do in the end, and leaves the last chain in last.
-func restless(rules []*Rule, in Input, last *chain) map[*Rule]bool {
+// those that still do in the end, and leaves the last chain in last. Those that
+// changed the object in the chain before last are in before.
+func restless(rules []*Rule, in Input, before map[*Rule]bool, last *chain) map[*Rule]bool {
 	for range min(max(minPasses, len(rules)), maxPasses) {
 		in.Object = last.object
 		next := runChain(rules, in)
 		if len(next.changes) == 0 {
-			return nil
+			return overstrained(before, *last, next)
 		}
+		before = changing(*last)
 		*last = next
 	}
 	return changing(*last)
+}
+
+// overstrained returns the rules that changed their own result until they could
+// do no more, such as one that squares a number; nil if there is none.
+func overstrained(before map[*Rule]bool, last, next chain) map[*Rule]bool {
+	var out map[*Rule]bool
+	again := changing(last)
+	for _, v := range next.verdicts {
+		if v.Outcome == Error && before[v.Rule] && again[v.Rule] {
+			if out == nil {
+				out = map[*Rule]bool{}
+			}
+			out[v.Rule] = true
+		}
+	}
+	return out
 }
 
 func changing(c chain) map[*Rule]bool {

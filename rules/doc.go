@@ -10,7 +10,8 @@
 //	object ────────── Evaluate(rules, Input) ──▶ Result: verdicts, requests
 //
 // Load is tolerant: what is wrong with one rule is a Problem with its position
-// and never stops another rule. A Set, and every Rule in it, is immutable and
+// and never stops another rule; Reload does the same for rules that take the
+// place of others, which keep their last good version. A Set, and every Rule in it, is immutable and
 // safe for concurrent use; run-time state belongs to the engine.
 //
 // Evaluate takes all rules for one object, in bytewise order of their names,

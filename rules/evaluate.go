@@ -72,6 +72,8 @@ type Verdict struct {
 	// *NotConvergingError; with Skip, what is wrong with an opt-out.
 	Err   error
 	Event Event // with Patch: what to tell on the object after the fix
+	// Change is, with Patch, what the rule changes by itself.
+	Change *Change
 	// Trace is how the rule came to it, with Input.Trace.
 	Trace *Trace
 }
@@ -145,7 +147,7 @@ func Evaluate(rules []*Rule, in Input) Result {
 	if culprits := notConverging(rules, in, first); culprits != nil {
 		return evaluateWithout(rules, in, first, blame(rules, in, culprits))
 	}
-	requests, failed := compose(in.Object, first)
+	requests, failed := compose(in, first)
 	if failed != nil {
 		errs := map[*Rule]error{}
 		for _, r := range failed.rules {
@@ -249,6 +251,7 @@ func (s *scope) evaluate(namespace, name string) (v Verdict, changes []*change) 
 		return v, nil
 	}
 	v.Outcome, v.Reason, v.Event = Patch, "", s.rule.event.render(s, atStart{s})
+	v.Change = &Change{s.rule, changes, s.in.ReplicasPath, s.isSecret()}
 	return v, changes
 }
 

@@ -28,15 +28,17 @@ func Load(sources ...Source) (*Set, []*Problem) {
 // LoadDefinitions is Load, and gives all rules that have a name beside their
 // text, in the order of the sources.
 func LoadDefinitions(sources ...Source) (*Set, []*Definition, []*Problem) {
-	l := loader{named: map[string][]namesake{}}
+	l := read(sources)
+	return newSet(l.compiled()), l.definitions, l.problems
+}
+
+// read reads and compiles all rules, and sorts what is wrong with them.
+func read(sources []Source) *loader {
+	l := &loader{named: map[string][]namesake{}}
 	for _, s := range sources {
 		l.file(s)
 	}
-	var all []*Rule
 	for name, same := range l.named {
-		if len(same) == 1 && same[0].rule != nil {
-			all = append(all, same[0].rule)
-		}
 		if len(same) == 1 {
 			continue
 		}
@@ -49,13 +51,24 @@ func LoadDefinitions(sources ...Source) (*Set, []*Definition, []*Problem) {
 	slices.SortStableFunc(l.problems, func(a, b *Problem) int {
 		return cmp.Or(strings.Compare(a.Pos.File, b.Pos.File), a.Pos.Line-b.Pos.Line, a.Pos.Column-b.Pos.Column)
 	})
-	return newSet(all), l.definitions, l.problems
+	return l
 }
 
 type loader struct {
 	named       map[string][]namesake
 	definitions []*Definition
 	problems    []*Problem
+}
+
+// compiled returns the rules that compile and share their name with no other.
+func (l *loader) compiled() []*Rule {
+	var all []*Rule
+	for _, same := range l.named {
+		if len(same) == 1 && same[0].rule != nil {
+			all = append(all, same[0].rule)
+		}
+	}
+	return all
 }
 
 // namesake is one of the rules that claim a name.

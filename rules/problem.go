@@ -17,12 +17,20 @@ type Problem struct {
 	Check string
 	Msg   string
 	Line  string // the source line, for a caret; empty where there is none
+	// Kept says that the rule (or where Rule is empty, what was in the file) stays
+	// in force in its last good version: see Reload.
+	Kept bool
 }
 
 // Error gives the problem on one line: file:line:column: rule "name": message.
 func (p *Problem) Error() string {
-	if p.Rule == "" {
+	switch {
+	case p.Rule == "" && p.Kept:
+		return fmt.Sprintf("%s: %s; the file's rules keep their last good version", p.Pos, p.Msg)
+	case p.Rule == "":
 		return fmt.Sprintf("%s: %s", p.Pos, p.Msg)
+	case p.Kept:
+		return fmt.Sprintf("%s: rule %q: %s; it keeps its last good version", p.Pos, p.Rule, p.Msg)
 	}
 	return fmt.Sprintf("%s: rule %q: %s", p.Pos, p.Rule, p.Msg)
 }

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rectifier-dev/rectifier/rules/expression"
 	"github.com/rectifier-dev/rectifier/rules/fieldset"
 )
 
@@ -14,7 +13,7 @@ import (
 // says nothing: most rules that are not proved to rest do so nevertheless.
 //
 // The proof: no value that a patch writes depends on a field that the rule
-// writes, nor on the time, nor on the order of a map's keys; so a second evaluation writes the same values. To
+// writes, nor on the time; so a second evaluation writes the same values. To
 // merge the same values once more changes nothing, and neither does it to set
 // them by operations that do not meet. What the condition reads does not
 // matter: it can only keep the second evaluation from happening.
@@ -26,7 +25,7 @@ func (r *Rule) Rests() bool {
 			return false
 		}
 	}
-	if kinds[KindJSON] && len(r.patches) > 1 || r.findsItself() || r.iterates() {
+	if kinds[KindJSON] && len(r.patches) > 1 || r.findsItself() {
 		return false
 	}
 	for i := range r.patches {
@@ -54,27 +53,6 @@ func (w *Write) settles(before []*Write) bool {
 		return false
 	}
 	return !slices.ContainsFunc(before, w.Overlaps)
-}
-
-// iterates reports whether what the rule writes may be a list made from a map: its
-// order is another one at each evaluation. Of what is only known at run time,
-// lists and maps cannot be told apart.
-func (r *Rule) iterates() bool {
-	var programs []*expression.Program
-	for _, v := range r.variables {
-		programs = append(programs, v.program)
-	}
-	for i := range r.patches {
-		programs = append(programs, r.patches[i].programs()...)
-	}
-	return slices.ContainsFunc(programs, func(p *expression.Program) bool {
-		found := false
-		p.Syntax().Walk(func(n *expression.Node) bool {
-			found = found || n.Kind == expression.Macro && slices.Contains([]string{"map", "filter", "transformList"}, n.Name)
-			return !found
-		})
-		return found
-	})
 }
 
 // findsItself reports whether the rule may look up what it changes.

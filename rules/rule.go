@@ -64,6 +64,8 @@ type Rule struct {
 	patchReads     []reading     // what each is computed from
 
 	event eventTemplate
+
+	digest digest // of the spec that it was compiled from
 }
 
 type compiledVariable struct {

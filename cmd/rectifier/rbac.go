@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 
 	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/rules/builtin"
@@ -20,6 +21,7 @@ import (
 type rbacFlags struct {
 	rules      ruleFlags
 	cluster    clusterFlags
+	lease      leaseFlags
 	output     outputFlag
 	crds       []string
 	namespaces []string
@@ -69,6 +71,8 @@ The built-in rules are those that run would use: name the same --builtin.`,
 	flags.StringSliceVarP(&f.namespaces, "namespace", "n", nil, "the `NAME`s that run is limited to by its own --namespace: Roles instead of a ClusterRole")
 	flags.StringVar(&f.name, "name", "rectifier", "`NAME` of the roles and bindings")
 	flags.StringVar(&f.account, "service-account", "", "bind the roles to this `NAMESPACE/NAME`")
+	f.lease.add(cmd, "also what run needs with its own --leader-elect")
+	flags.Lookup(leaseName).Usage = "`[NAMESPACE/]NAME` of that Lease; the namespace is by default that of the ServiceAccount in --service-account or --as, or else what run takes"
 	flags.BoolVar(&f.readOnly, "read-only", false, "only what is read: enough for run --dry-run and diff --cluster")
 	flags.BoolVar(&f.check, "check", false, "ask the cluster what the current identity lacks, instead of printing roles")
 	flags.StringVar(&f.as, "as", "", "with --check, the `USER` to ask for, such as system:serviceaccount:NAMESPACE:NAME: the identity must be allowed to impersonate it")
@@ -92,7 +96,19 @@ func (f *rbacFlags) validate(cmd *cobra.Command) (account types.NamespacedName, 
 	if err := checkNamespaces(f.namespaces...); err != nil {
 		return account, err
 	}
+	if err := f.lease.validate(cmd); err != nil {
+		return account, err
+	}
 	return namespacedName("service-account", f.account)
+}
+
+// leaseNamespace is where the ServiceAccount's pods look for their Lease; empty
+// if no ServiceAccount is named.
+func (f *rbacFlags) leaseNamespace(account types.NamespacedName) string {
+	if namespace, _, err := serviceaccount.SplitUsername(f.as); err == nil {
+		return namespace
+	}
+	return account.Namespace
 }
 
 // namespacedName reads a flag of the form NAMESPACE/NAME; empty is allowed.
@@ -126,7 +142,11 @@ func (f *rbacFlags) run(cmd *cobra.Command, s streams) error {
 	if err != nil {
 		return err
 	}
-	options := rbac.Options{Namespaces: f.namespaces, ReadOnly: f.readOnly, Known: known}
+	lease, err := f.lease.lease(&f.cluster, f.leaseNamespace(account))
+	if err != nil {
+		return err
+	}
+	options := rbac.Options{Namespaces: f.namespaces, ReadOnly: f.readOnly, Lease: lease, Known: known}
 	complete := false
 	if f.check {
 		complete, err = f.ask(cmd.Context(), s, set, options)

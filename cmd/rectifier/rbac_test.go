@@ -407,7 +407,7 @@ func without(rules []rbacv1.PolicyRule, right string) []rbacv1.PolicyRule {
 }
 
 // A Role in one namespace is enough for an engine that is limited to it: it asks
-// for nothing beyond, but for CRDs and its Namespace, which it can do without.
+// for nothing beyond, but for its Namespace, which it can do without.
 func TestRolesInNamespacesAreEnough(t *testing.T) {
 	f := newRBACFixture(t)
 	dir := f.rules(ruleFile("label", `
@@ -431,14 +431,13 @@ patch: {merge: {metadata: {labels: {fixed: "true"}}}}`))
 	f.must(append([]string{"run", "--once", "--timeout", "1m", "--kubeconfig", f.kubeconfig}, common...)...)
 	f.wantField(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, f.ns, "drifted", "true", "metadata", "labels", "fixed")
 	for _, e := range f.requests() {
-		crds := e.ObjectRef.Resource == "customresourcedefinitions"
 		if e.ObjectRef.Resource == "namespaces" && (e.ObjectRef.Name == f.ns || strings.HasSuffix(e.RequestURI, "fieldSelector=metadata.name%3D"+f.ns)) {
 			continue // whether it exists
 		}
-		if e.ObjectRef.Namespace != f.ns && !crds && e.ObjectRef.Resource != "selfsubjectaccessreviews" {
+		if e.ObjectRef.Namespace != f.ns && e.ObjectRef.Resource != "selfsubjectaccessreviews" {
 			t.Errorf("beyond the namespace: %s %s", e.Verb, e.RequestURI)
 		}
-		if e.ResponseStatus.Code == 403 && !crds {
+		if e.ResponseStatus.Code == 403 {
 			t.Errorf("refused: %s %s", e.Verb, e.RequestURI)
 		}
 	}

@@ -50,12 +50,18 @@ func noArguments(_ *cobra.Command, args []string) error {
 	return fmt.Errorf("it takes no arguments: give --rules %s", strings.Join(args, " --rules "))
 }
 
-// sources reads the rule files.
+// sources reads the rule files, and adds the built-in rules.
 func (f *ruleFlags) sources(s streams) ([]rules.Source, error) {
-	sources, err := rules.Read(f.paths, s.in)
+	return f.withBuiltin(rules.Read(f.paths, s.in))
+}
+
+// withBuiltin adds the built-in rules to those of files, unless those could not
+// be read.
+func (f *ruleFlags) withBuiltin(files []rules.Source, err error) ([]rules.Source, error) {
 	if err != nil {
 		return nil, &exitError{exitUsage, fmt.Errorf("read the rules: %w", err)}
 	}
+	sources := slices.Clip(files)
 	for i, name := range f.builtin {
 		if name == "none" || slices.Contains(f.builtin[:i], name) {
 			continue
@@ -83,12 +89,16 @@ func (f *ruleFlags) loadDefinitions(s streams) (*rules.Set, []*rules.Definition,
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	return f.compile(s, sources)
+}
+
+// compile is loadDefinitions for sources that have been read.
+func (f *ruleFlags) compile(s streams, sources []rules.Source) (*rules.Set, []*rules.Definition, []*rules.Problem, error) {
 	set, definitions, problems := rules.LoadDefinitions(sources...)
-	if len(f.only) > 0 {
-		if set, problems, err = f.choose(set, problems); err != nil {
-			return nil, nil, nil, err
-		}
+	if err := f.checkChoice(set, problems); err != nil {
+		return nil, nil, nil, err
 	}
+	set, problems = f.choose(set, problems)
 	for _, p := range problems {
 		fmt.Fprintln(s.err, p.Detail())
 	}
@@ -107,32 +117,43 @@ func (f *ruleFlags) loadDefinitions(s streams) (*rules.Set, []*rules.Definition,
 }
 
 // choose leaves the rules that --rule names, and the problems that may be
-// theirs: a file that cannot be read may hold them.
-func (f *ruleFlags) choose(set *rules.Set, problems []*rules.Problem) (*rules.Set, []*rules.Problem, error) {
+// theirs: a file that cannot be read may hold them. Without --rule it leaves all.
+func (f *ruleFlags) choose(set *rules.Set, problems []*rules.Problem) (*rules.Set, []*rules.Problem) {
+	if len(f.only) == 0 {
+		return set, problems
+	}
+	problems = slices.DeleteFunc(slices.Clone(problems), func(p *rules.Problem) bool {
+		return p.Rule != "" && !slices.Contains(f.only, p.Rule)
+	})
+	return set.Only(f.only...), problems
+}
+
+// checkChoice refuses a --rule that names no rule.
+func (f *ruleFlags) checkChoice(set *rules.Set, problems []*rules.Problem) error {
+	if unreadable(problems) {
+		return nil
+	}
 	var known []string
 	for _, r := range set.All() {
 		known = append(known, r.Name)
 	}
 	for _, p := range problems {
-		if p.Rule != "" {
-			known = append(known, p.Rule)
-		}
+		known = append(known, p.Rule)
 	}
-	problems = slices.DeleteFunc(slices.Clone(problems), func(p *rules.Problem) bool {
-		return p.Rule != "" && !slices.Contains(f.only, p.Rule)
-	})
 	for _, name := range f.only {
-		if slices.Contains(known, name) || unreadable(problems) {
-			continue
+		switch {
+		case slices.Contains(known, name):
+		case slices.Contains(builtin.Names(), name):
+			return &exitError{exitUsage, fmt.Errorf("--rule: %q is a built-in rule that is not given: give --builtin %s", name, name)}
+		default:
+			return &exitError{exitUsage, fmt.Errorf("--rule: there is no rule %q%s", name, suggest.DidYouMean(name, known))}
 		}
-		if slices.Contains(builtin.Names(), name) {
-			return nil, nil, &exitError{exitUsage, fmt.Errorf("--rule: %q is a built-in rule that is not given: give --builtin %s", name, name)}
-		}
-		return nil, nil, &exitError{exitUsage, fmt.Errorf("--rule: there is no rule %q%s", name, suggest.DidYouMean(name, known))}
 	}
-	return set.Only(f.only...), problems, nil
+	return nil
 }
 
+// unreadable reports whether something cannot be read so far that its name is
+// known.
 func unreadable(problems []*rules.Problem) bool {
 	return slices.ContainsFunc(problems, func(p *rules.Problem) bool { return p.Rule == "" })
 }

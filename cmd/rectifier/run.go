@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/rectifier-dev/rectifier/engine"
+	"github.com/rectifier-dev/rectifier/internal/rulefiles"
 	"github.com/rectifier-dev/rectifier/rules"
 	"github.com/rectifier-dev/rectifier/rules/builtin"
 )
@@ -24,6 +25,7 @@ import (
 type runFlags struct {
 	rules       ruleFlags
 	cluster     clusterFlags
+	lease       leaseFlags
 	bindAddress string
 	once        bool
 	timeout     time.Duration
@@ -42,7 +44,10 @@ it is stopped. It finds the cluster as kubectl does: --kubeconfig, $KUBECONFIG,
 ~/.kube/config, or the service account of the pod it runs in.
 
 A rule that does not compile is reported and left out, and never stops the
-others. With --once, every object is looked at once: for CI and CronJobs.`,
+others. Rule files are watched: a change is in force within seconds, without a
+restart. A rule that does not compile any more keeps its last good version.
+
+With --once, every object is looked at once: for CI and CronJobs.`,
 		Example: `  rectifier run --rules rules/
   rectifier run --rules rules/ --builtin none --dry-run --once`,
 		Args: noArguments,
@@ -62,9 +67,14 @@ others. With --once, every object is looked at once: for CI and CronJobs.`,
 	flags.IntVar(&f.engine.Burst, "burst", engine.DefaultBurst, "writes that may go out at once before --qps limits them")
 	flags.DurationVar(&f.engine.Resync, "resync", engine.DefaultResync, "how often every object is evaluated anew")
 	flags.StringVar(&f.engine.FieldManager, "field-manager", engine.DefaultFieldManager, "`NAME` under which writes appear in managedFields, at most 128 bytes")
+	contention := &f.engine.Contention
+	flags.IntVar(&contention.Count, "contention-count", engine.DefaultContentionCount, "how often a rule makes the same change to an object within --contention-window before it gives way to whoever sets that back: it is held for that object for 1m, then 2m, 4m, up to 1h")
+	flags.DurationVar(&contention.Window, "contention-window", engine.DefaultContentionWindow, "time within which changes to an object are counted; one that stays for as long ends the contention")
+	flags.IntVar(&contention.Cap, "contention-cap", engine.DefaultContentionCap, "how many changes of any kind a rule makes to an object within --contention-window before it gives way")
 	flags.BoolVar(&f.engine.DryRun, "dry-run", false, "evaluate everything, write nothing; with --once, exit with 1 if something would be changed")
 	flags.BoolVar(&f.once, "once", false, "look at every object once, then exit: 0 all is right, 1 a rule failed on an object or names a resource that is not served, 2 a rule does not compile, 3 the cluster could not be reached or refused")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "with --once, give up after this long")
+	f.lease.add(cmd, "work only while this instance holds a Lease, so that several can run; one that loses it ends with exit code 3 and has to be started again")
 	flags.BoolVar(&f.strict, "strict-rules", false, "refuse to start if a rule does not compile")
 	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1:8080", "`ADDRESS` of /healthz, /readyz and /metrics; empty for none; with --once none")
 	flags.IntVarP(&f.verbosity, "v", "v", 0, "log verbosity")
@@ -91,21 +101,31 @@ func (f *runFlags) validate(cmd *cobra.Command) error {
 		return errors.New("--qps must not be 0 (negative is no limit), and --burst must be at least 1")
 	case f.engine.Resync < minResync:
 		return fmt.Errorf("--resync must be at least %v", minResync)
+	case f.engine.Contention.Count < 1 || f.engine.Contention.Cap < f.engine.Contention.Count:
+		return errors.New("--contention-count must be at least 1, and --contention-cap must not be below it")
+	case f.engine.Contention.Window < minContentionWindow:
+		return fmt.Errorf("--contention-window must be at least %v", minContentionWindow)
 	case f.timeout <= 0:
 		return errors.New("--timeout must be positive")
+	case f.once && f.lease.elect:
+		return errors.New("--leader-elect does not go with --once")
 	}
-	return nil
+	return f.lease.validate(cmd)
 }
 
 // minResync keeps a slip from becoming a busy loop.
 const minResync = time.Second
+
+// minContentionWindow keeps a slip from letting every fight go on.
+const minContentionWindow = time.Second
 
 func (f *runFlags) run(ctx context.Context, s streams) error {
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(s.err), textlogger.Verbosity(f.verbosity)))
 	klog.SetLogger(logger)
 	ctx = klog.NewContext(ctx, logger)
 
-	set, problems, err := f.rules.load(s)
+	source := rulefiles.New(f.rules.paths, s.in)
+	set, problems, err := f.rules.loadFrom(source, s)
 	if err != nil {
 		return err
 	}
@@ -117,6 +137,9 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 	}
 	f.engine.Rules, f.engine.Problems = set, problems
 	f.engine.Registerer = prometheus.NewRegistry()
+	if f.engine.Lease, err = f.lease.lease(&f.cluster, ""); err != nil {
+		return err
+	}
 	if f.once {
 		// One look: what the Namespaces say now is what counts, as for diff.
 		if f.engine.ReadNamespaces, err = readNamespaces(ctx, f.engine.Config, f.engine.Namespaces); err != nil {
@@ -140,6 +163,7 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 		group.Go(func() error { return e.Serve(ctx, listener) })
 	}
 	group.Go(func() error { return e.Run(ctx) })
+	group.Go(func() error { newReloader(&f.rules, e, set, problems).run(ctx, source); return nil })
 	go func() { // it may come
 		if _, err := readNamespaces(ctx, f.engine.Config, f.engine.Namespaces); err != nil {
 			logger.Info("Not all of --namespace is there", "reason", err)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -234,6 +235,33 @@ func TestTheAPIServerComesBackWithItsData(t *testing.T) {
 	}
 	if before.GetUID() != after.GetUID() {
 		t.Errorf("the default namespace had uid %s and has %s", before.GetUID(), after.GetUID())
+	}
+}
+
+func TestOldVersionsAreGoneAfterACompaction(t *testing.T) {
+	c := start(t, Options{APIServerArgs: map[string][]string{"watch-cache": {"false"}}})
+	client, err := dynamic.NewForConfig(c.AdminConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	namespace, err := client.Resource(namespaces).Get(t.Context(), "default", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := func() error {
+		_, err := client.Resource(namespaces).List(t.Context(), metav1.ListOptions{
+			ResourceVersion: namespace.GetResourceVersion(), ResourceVersionMatch: metav1.ResourceVersionMatchExact,
+		})
+		return err
+	}
+	if err := list(); err != nil {
+		t.Fatalf("before: %v", err)
+	}
+	if err := c.CompactEtcd(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := list(); !apierrors.IsResourceExpired(err) {
+		t.Errorf("a list of a version that etcd has forgotten: %v, not 410", err)
 	}
 }
 

@@ -10,6 +10,7 @@
 //   - kube-controller-manager, for real Deployments, autoscalers and garbage collection,
 //   - the last lines of a server's log in the error when it does not start,
 //   - killing and restarting the API server on the same port and data,
+//   - making etcd forget old versions (CompactEtcd),
 //   - an end to everything when this process dies, however it dies.
 //
 // The last one works without the servers' help. Each is started through a
