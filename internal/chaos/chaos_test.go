@@ -22,11 +22,16 @@ type scenario struct {
 }
 
 // scenarios are all faults, in the order of the table.
-var scenarios = slices.Concat(serverFaults, networkFaults, throttlingFaults, webhookFaults, lifecycleFaults, fightFaults, instanceFaults, soaks)
+var scenarios = slices.Concat(serverFaults, networkFaults, watchFaults, throttlingFaults, webhookFaults, credentialFaults, lifecycleFaults, fightFaults, instanceFaults, soaks)
 
 func TestMain(m *testing.M) {
+	if kubeconfig := os.Getenv(childEnv); kubeconfig != "" {
+		os.Exit(runChild(kubeconfig, os.Stdin, os.Stdout))
+	}
 	flag.Parse()
-	os.Exit(testcluster.Main(m))
+	code := testcluster.Main(m)
+	removeBinary()
+	os.Exit(code)
 }
 
 func TestChaos(t *testing.T) {

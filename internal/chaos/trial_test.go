@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,6 +51,11 @@ type lab struct {
 	cp     *controlplane.ControlPlane
 	client dynamic.Interface // the administrator's
 	ns     string
+	// logHasHoles: the API server was killed, and what it was just doing is not
+	// in its audit log.
+	logHasHoles bool
+	// logs takes what engines log from their start on; nil: it goes to the test.
+	logs *logLines
 }
 
 // shared is a lab on the control plane that all trials share: for faults that
@@ -93,6 +99,15 @@ func (t *trial) newLab(cp *controlplane.ControlPlane) *lab {
 	return l
 }
 
+// object reads an object from JSON.
+func (l *lab) object(j string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	if err := u.UnmarshalJSON([]byte(j)); err != nil {
+		panic(fmt.Sprintf("%s: %v", j, err)) // a mistake in the test
+	}
+	return u
+}
+
 func (l *lab) create(resource schema.GroupVersionResource, namespace string, object *unstructured.Unstructured) *unstructured.Unstructured {
 	l.Helper()
 	created, err := l.client.Resource(resource).Namespace(namespace).Create(l.Context(), object, metav1.CreateOptions{})
@@ -106,9 +121,12 @@ func (l *lab) create(resource schema.GroupVersionResource, namespace string, obj
 // tells its requests from all others.
 type patient struct {
 	*lab
-	user   string
-	engine *engine.Engine
-	stop   func() // and wait until it has ended
+	user    string
+	engine  *engine.Engine
+	traffic *traffic // what it sends
+	stop    func()   // and wait until it has ended
+
+	goroutinesBefore int // of engines, before it was started
 }
 
 // follow is the rule of most scenarios: data.is of a ConfigMap has to follow
@@ -138,9 +156,10 @@ func (l *lab) user() (string, *rest.Config) {
 // namespace of the lab. change may alter the options.
 func (l *lab) start(change func(*engine.Options), ruleYAML ...string) *patient {
 	l.Helper()
-	p := &patient{lab: l}
+	p := &patient{lab: l, traffic: &traffic{}, goroutinesBefore: goroutines()}
 	var opts engine.Options
 	p.user, opts.Config = l.user()
+	opts.Config.Wrap(p.traffic.wrap)
 	opts.Rules, opts.QPS = l.rules(ruleYAML...), -1
 	if change != nil {
 		change(&opts)
@@ -151,6 +170,9 @@ func (l *lab) start(change func(*engine.Options), ruleYAML ...string) *patient {
 	}
 	p.engine = e
 	_, ctx := ktesting.NewTestContext(l.T)
+	if l.logs != nil {
+		ctx = klog.NewContext(ctx, l.logs.logger())
+	}
 	ctx, cancel := context.WithCancel(klog.NewContext(ctx, klog.FromContext(ctx)))
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
@@ -176,15 +198,20 @@ func (l *lab) start(change func(*engine.Options), ruleYAML ...string) *patient {
 
 func (l *lab) rules(ruleYAML ...string) *rules.Set {
 	l.Helper()
-	var sources []rules.Source
-	for i, y := range ruleYAML {
-		sources = append(sources, rules.Source{Name: fmt.Sprintf("rule-%d.yaml", i), Data: []byte(strings.ReplaceAll(y, "NS", l.ns))})
-	}
-	set, problems := rules.Load(sources...)
-	for _, p := range problems {
-		l.Fatal(p.Detail())
+	set, err := loadRules(l.here(ruleYAML...))
+	if err != nil {
+		l.Fatal(err)
 	}
 	return set
+}
+
+// here puts the namespace of the lab for NS.
+func (l *lab) here(ruleYAML ...string) []string {
+	out := make([]string, len(ruleYAML))
+	for i, y := range ruleYAML {
+		out[i] = strings.ReplaceAll(y, "NS", l.ns)
+	}
+	return out
 }
 
 // drift makes n ConfigMaps want a value, those that are missing are created:
@@ -193,19 +220,20 @@ func (l *lab) drift(n int, want string) {
 	l.Helper()
 	var group errgroup.Group
 	group.SetLimit(16)
-	cms := l.client.Resource(configmaps).Namespace(l.ns)
 	for i := range n {
-		group.Go(func() error {
-			name := fmt.Sprintf("cm-%d", i)
-			_, err := cms.Patch(l.Context(), name, types.ApplyPatchType, fmt.Appendf(nil,
-				`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"want":%q}}`, name, want),
-				metav1.PatchOptions{FieldManager: "drift"})
-			return err
-		})
+		group.Go(func() error { return l.driftOne(i, want) })
 	}
 	if err := group.Wait(); err != nil {
 		l.Fatalf("drift: %v", err)
 	}
+}
+
+func (l *lab) driftOne(i int, want string) error {
+	name := fmt.Sprintf("cm-%d", i)
+	_, err := l.client.Resource(configmaps).Namespace(l.ns).Patch(l.Context(), name, types.ApplyPatchType, fmt.Appendf(nil,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"want":%q}}`, name, want),
+		metav1.PatchOptions{FieldManager: "drift"})
+	return err
 }
 
 // allRight waits until every ConfigMap of drift is as it should be, and returns
@@ -213,23 +241,63 @@ func (l *lab) drift(n int, want string) {
 func (l *lab) allRight(timeout time.Duration, n int, want string) time.Duration {
 	l.Helper()
 	began := time.Now()
-	testcluster.Eventually(l, timeout, func() error {
-		list, err := l.client.Resource(configmaps).Namespace(l.ns).List(l.Context(), metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		right := 0
-		for _, u := range list.Items {
-			if is, _, _ := unstructured.NestedString(u.Object, "data", "is"); is == want {
-				right++
-			}
-		}
-		if right != n {
-			return fmt.Errorf("%d of %d are right", right, n)
-		}
-		return nil
-	})
+	l.atLeastRight(timeout, n, want)
 	return time.Since(began)
+}
+
+// atLeastRight waits until that many of them are.
+func (l *lab) atLeastRight(timeout time.Duration, n int, want string) {
+	l.Helper()
+	testcluster.Eventually(l, timeout, func() error {
+		right, err := l.right(want)
+		if err == nil && right < n {
+			err = fmt.Errorf("%d of %d are right", right, n)
+		}
+		return err
+	})
+}
+
+// right counts the ConfigMaps of drift that are as they should be.
+func (l *lab) right(want string) (n int, err error) {
+	list, err := l.client.Resource(configmaps).Namespace(l.ns).List(l.Context(), metav1.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	for _, u := range list.Items {
+		if is, _, _ := unstructured.NestedString(u.Object, "data", "is"); is == want {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// pause lets a fault last.
+func (l *lab) pause(d time.Duration) {
+	select {
+	case <-l.Context().Done():
+	case <-time.After(d):
+	}
+}
+
+// touch writes to a ConfigMap of drift what no rule reads.
+func (l *lab) touch(i int) {
+	l.Helper()
+	l.merge(configmaps, l.ns, fmt.Sprintf("cm-%d", i), fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, labs.Add(1)))
+}
+
+func (l *lab) merge(resource schema.GroupVersionResource, namespace, name, patch string) {
+	l.Helper()
+	_, err := l.client.Resource(resource).Namespace(namespace).Patch(l.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		l.Fatalf("patch %s %s: %v", resource.Resource, name, err)
+	}
+}
+
+// readyz is what the engine's /readyz reports.
+func (p *patient) readyz() string {
+	w := httptest.NewRecorder()
+	p.engine.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/readyz", nil))
+	return w.Body.String()
 }
 
 // requests returns what the audit log holds of the patient's requests to a
