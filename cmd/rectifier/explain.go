@@ -36,10 +36,13 @@ and what it would write; or why it leaves the object alone.
 
 The object is read from the cluster, and named as for kubectl get: by the plural,
 the singular, a short name or the kind of its resource, with a version or group
-where that is needed. Explain only reads: the object, its Namespace, CRDs and what
-the rules look up. It sees what you may read, which may be more or less than what
-the controller may; what the controller remembers, such as refused writes, it
-does not know. With -f, objects in files are explained, without a cluster.
+where that is needed. Explain only reads: the object, its Namespace, Events about it,
+CRDs and what the rules look up. It sees what you may read, which may be more or
+less than what the controller may. What a running controller remembers of the
+object, such as a rule that it holds or a write that was refused, it has told in
+Events: the last ones are shown below their rule ("the controller reported"), as
+long as they have not expired, usually after an hour, and until the rule has fixed
+the object again. With -f, objects in files are explained, without a cluster.
 
 All parts of a condition are evaluated. Those that did not count, because another
 one had decided already, are marked "not needed", and variables and lookups that

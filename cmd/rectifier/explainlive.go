@@ -110,6 +110,7 @@ func (f *explainFlags) explainLiveObject(ctx context.Context, cluster *live.Clus
 	for _, v := range verdicts {
 		out.Rules = append(out.Rules, written.rule(v, cannot[v.Rule], whatTheClusterLacks))
 	}
+	out.addReports(ctx, cluster, object)
 	return out, ctx.Err()
 }
 

@@ -174,6 +174,7 @@ func TestExplainLive(t *testing.T) {
 		{[]string{"deploy", "web", "--rule", "expected-replicas"}, exitFine, `
 Deployment NS/web
   note: the Namespace "NS" cannot be read, so opt-outs on it are not seen: get namespaces NS: Forbidden (HTTP 403)
+  note: what a controller has reported is not known: list events.events.k8s.io in NS: Forbidden (HTTP 403)
   expected-replicas   Patch
     match                  yes
     lookups.autoscalers    [] (0 objects)   in namespace NS, spec.scaleTargetRef.kind=Deployment, spec.scaleTargetRef.name=web
@@ -181,6 +182,7 @@ Deployment NS/web
 		{[]string{"configmaps/settings"}, exitFindings, `
 ConfigMap NS/settings
   note: the Namespace "NS" cannot be read, so opt-outs on it are not seen: get namespaces NS: Forbidden (HTTP 403)
+  note: what a controller has reported is not known: list events.events.k8s.io in NS: Forbidden (HTTP 403)
   no-status   Parked   the resource has no status subresource
     match       yes
     patch       merge to status, 1 operation
@@ -204,6 +206,7 @@ ConfigMap NS/settings
 		{[]string{"secrets/db", "cm/settings", "--rule", "secret"}, exitFine, `
 Secret NS/db
   note: the Namespace "NS" cannot be read, so opt-outs on it are not seen: get namespaces NS: Forbidden (HTTP 403)
+  note: what a controller has reported is not known: list events.events.k8s.io in NS: Forbidden (HTTP 403)
   secret   Patch
     match       yes
     condition   true

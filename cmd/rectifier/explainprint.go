@@ -110,6 +110,7 @@ func (p *explainPrinter) rule(r explainedRule, width int) {
 		}
 	}
 	p.line(1, pad(r.Rule, width), outcome, why)
+	p.controller(r.Controller)
 	if !r.Matched {
 		return
 	}

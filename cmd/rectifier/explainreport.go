@@ -54,6 +54,8 @@ type explainedRule struct {
 	Event         *explainedEvent     `json:"event,omitempty"`
 	// Failed are the expressions of lookups and patches that failed.
 	Failed []*explainedPart `json:"failed,omitempty"`
+	// Controller is what a running controller has reported, the latest first.
+	Controller []explainedController `json:"controller,omitempty"`
 }
 
 type explainedLookup struct {

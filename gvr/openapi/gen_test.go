@@ -54,6 +54,8 @@ type generator struct {
 	partial bool
 	// atomics puts values into a configuration that must not be there.
 	atomics bool
+	// members puts such values into a configuration below members of maps only.
+	members bool
 	// wrong, in percent, is how often a value is not what the schema wants.
 	wrong int
 }
@@ -134,7 +136,7 @@ func (g *generator) mapOf(t *smd.Map, depth int, atomics bool) any {
 	}
 	if t.ElementType != (smd.TypeRef{}) {
 		for range g.IntN(3) {
-			if v, skip := g.value(t.ElementType, depth+1, !g.partial); !skip {
+			if v, skip := g.value(t.ElementType, depth+1, !g.partial || g.members); !skip {
 				out[[]string{"k1", "k2", "k.3/x", "k4"}[g.IntN(4)]] = v
 			}
 		}

@@ -111,8 +111,7 @@ func (e *Env) Compile(source string) (*Program, []*Issue) {
 		return nil, []*Issue{{Cost: true, Msg: fmt.Sprintf(
 			"comprehensions are nested %d deep, at most %d are allowed: the cost on a large object would have no bound", depth, MaxNesting)}}
 	}
-	program, err := e.cel.Program(checked,
-		cel.EvalOptions(cel.OptOptimize), cel.InterruptCheckFrequency(interruptCheckFrequency))
+	program, err := e.cel.Program(checked, planning(checked.NativeRep().Expr(), cel.OptOptimize)...)
 	if err != nil {
 		return nil, []*Issue{{Msg: err.Error()}}
 	}
@@ -125,6 +124,16 @@ func (e *Env) Compile(source string) (*Program, []*Issue) {
 		source:  source,
 		result:  Type{checked.OutputType()},
 	}, nil
+}
+
+// planning is how all programs are planned.
+func planning(e ast.Expr, option cel.EvalOption) []cel.ProgramOption {
+	return []cel.ProgramOption{
+		cel.EvalOptions(option),
+		cel.InterruptCheckFrequency(interruptCheckFrequency),
+		cel.CustomDecoratorV2(inKeyOrder(e)),
+		cel.CustomDecoratorV2(limited(e)),
+	}
 }
 
 // offset turns CEL's line and column (in code points, from 0) into bytes.

@@ -39,5 +39,10 @@
 //
 // Cost is bounded by shape, at compile time: an expression without a
 // comprehension is evaluated plainly; one with comprehensions runs under a
-// deadline; comprehensions nested deeper than MaxNesting are refused.
+// deadline; comprehensions nested deeper than MaxNesting are refused. What an
+// evaluation makes is bounded too (limits.go, guards.go): so many bytes of text,
+// so many values in a list or map.
+//
+// The same input gives the same result: comprehensions go through maps in the
+// order of their keys (order.go).
 package expression

@@ -58,11 +58,11 @@ func (p *Program) Eval(names Resolver) (Value, error) {
 	var out ref.Val
 	var err error
 	if !p.loops {
-		out, _, err = p.program.Eval(activation{names})
+		out, _, err = p.program.Eval(&activation{names: names})
 	} else {
 		ctx, cancel := context.WithTimeout(context.Background(), Deadline)
 		defer cancel()
-		out, _, err = p.program.ContextEval(ctx, activation{names})
+		out, _, err = p.program.ContextEval(ctx, &activation{names: names})
 		if err != nil && ctx.Err() != nil {
 			err = ErrDeadline
 		}
@@ -79,10 +79,17 @@ func (p *Program) Eval(names Resolver) (Value, error) {
 	return Value{out}, nil
 }
 
-// activation hands cel-go's look-ups to a Resolver.
-type activation struct{ names Resolver }
+// activation hands cel-go's look-ups to a Resolver, and counts what one
+// evaluation makes.
+type activation struct {
+	names Resolver
+	text  int // bytes of text that have been made
+}
 
-func (a activation) ResolveName(name string) (any, bool) {
+func (a *activation) ResolveName(name string) (any, bool) {
+	if name == budgetName {
+		return a, true
+	}
 	v, err := a.names.Resolve(name)
 	if err != nil {
 		return types.WrapErr(err), true
@@ -96,4 +103,4 @@ func (a activation) ResolveName(name string) (any, bool) {
 	return v, true
 }
 
-func (a activation) Parent() cel.Activation { return nil }
+func (a *activation) Parent() cel.Activation { return nil }

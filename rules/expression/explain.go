@@ -75,7 +75,7 @@ func (p *Program) track(names Resolver, option cel.EvalOption) interpreter.EvalS
 	if err != nil {
 		return nil
 	}
-	program, err := env.cel.PlanProgram(p.ast, cel.EvalOptions(option), cel.InterruptCheckFrequency(interruptCheckFrequency))
+	program, err := env.cel.PlanProgram(p.ast, planning(p.ast.Expr(), option)...)
 	if err != nil {
 		return nil
 	}
@@ -83,9 +83,9 @@ func (p *Program) track(names Resolver, option cel.EvalOption) interpreter.EvalS
 	defer cancel()
 	var details *cel.EvalDetails
 	if p.loops {
-		_, details, _ = program.ContextEval(ctx, activation{names}) // the error is that of a node
+		_, details, _ = program.ContextEval(ctx, &activation{names: names}) // the error is that of a node
 	} else {
-		_, details, _ = program.Eval(activation{names})
+		_, details, _ = program.Eval(&activation{names: names})
 	}
 	if details == nil {
 		return nil
@@ -170,7 +170,7 @@ func (x *explainer) given(e ast.Expr) (val ref.Val, needed bool) {
 	case ast.IdentKind: // as an operand of ?: it is not tracked
 		name := strings.TrimPrefix(e.AsIdent(), ".")
 		if slices.Contains(x.program.reads, name) {
-			found, _ := (activation{x.names}).ResolveName(name)
+			found, _ := (&activation{names: x.names}).ResolveName(name)
 			return types.DefaultTypeAdapter.NativeToValue(found), false
 		}
 	}

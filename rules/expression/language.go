@@ -15,7 +15,7 @@ import (
 // HomogeneousAggregateLiterals and its validator are left out: computed
 // patches need literals such as {'op': 'replace', 'value': 3}. Run-time cost
 // tracking is left out too, since it makes an evaluation 4.3 times dearer;
-// cost is bounded by shape instead.
+// cost is bounded by shape instead, and by what is made (limits.go).
 func language() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.EagerlyValidateDeclarations(true),
@@ -51,9 +51,18 @@ func language() []cel.EnvOption {
 var base = sync.OnceValue(func() *cel.Env {
 	env, err := cel.NewEnv(language()...)
 	if err != nil {
-		// The list above is constant: only a change of it or of the
-		// libraries can get here, and any test does.
-		panic(fmt.Sprintf("build the CEL environment: %v", err))
+		panic(broken(err))
+	}
+	guards, err := guarded(env)
+	if err == nil {
+		env, err = env.Extend(guards...)
+	}
+	if err != nil {
+		panic(broken(err))
 	}
 	return env
 })
+
+// broken is for what cannot happen: the list above is constant, so that only a
+// change of it or of the libraries can get here, and any test does.
+func broken(err error) string { return fmt.Sprintf("build the CEL environment: %v", err) }

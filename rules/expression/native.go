@@ -15,13 +15,15 @@ import (
 // drops the key or the list element.
 var ErrAbsent = errors.New("the optional value is absent")
 
-// MaxValues is how many values Native makes for one expression. A map or list
-// may hold another one many times, and that one a third: the tree is then much
-// larger than what CEL holds, without any loop in the expression.
+// MaxValues is how many values a list or a map has that an expression makes, and
+// how many Native makes. A map or list may hold another one many times, and that
+// one a third: the tree is then much larger than what CEL holds, without any loop
+// in the expression.
 const MaxValues = 1_000_000
 
-// ErrTooLarge is what the conversion of a result with more values returns.
-var ErrTooLarge = fmt.Errorf("the result has more than %d values", MaxValues)
+// ErrTooLarge is what an evaluation, or the conversion of its result, returns
+// where there would be more.
+var ErrTooLarge = fmt.Errorf("the expression makes a list or map with more than %d values", MaxValues)
 
 // Bool returns the value as a bool.
 func (v Value) Bool() (bool, error) {
@@ -117,7 +119,11 @@ func (c *converter) nativeMap(m traits.Mapper) (any, error) {
 	if raw, ok := m.Value().(map[string]any); ok {
 		return raw, nil // a part of the object
 	}
-	out := make(map[string]any, int(m.Size().(types.Int)))
+	n := int(m.Size().(types.Int))
+	if n > c.left {
+		return nil, ErrTooLarge
+	}
+	out := make(map[string]any, n)
 	for it := m.Iterator(); it.HasNext() == types.True; {
 		k := it.Next()
 		key, ok := k.(types.String)
@@ -140,6 +146,9 @@ func (c *converter) nativeList(l traits.Lister) (any, error) {
 	// Unlike maps, a []any is not only a part of the object: [a] + [b] is one
 	// too, and holds CEL's own values. Elements that are parts are shared.
 	n := int(l.Size().(types.Int))
+	if n > c.left {
+		return nil, ErrTooLarge
+	}
 	out := make([]any, 0, n)
 	for i := range n {
 		val, err := c.native(l.Get(types.Int(i)))

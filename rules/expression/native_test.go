@@ -23,14 +23,28 @@ func TestAResultBeyondMeasureIsRefused(t *testing.T) {
 				t.Fatal(form, issues)
 			}
 			value, err := p.Eval(names{"v": v})
-			if err != nil {
-				t.Fatal(form, err)
+			if v = value; err != nil {
+				v = err
 			}
-			v = value
 		}
-		if got, err := v.(Value).Native(); !errors.Is(err, ErrTooLarge) {
-			t.Errorf("%s, 60 times: %T, %v, want %v", form, got, err, ErrTooLarge)
+		if err, refused := v.(error); !refused || !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s, 60 times: %v, want %v", form, err, ErrTooLarge)
 		}
+	}
+}
+
+// What loops make is not counted until it is used.
+func TestALargeResultOfALoopIsNotConverted(t *testing.T) {
+	p, issues := env(t, "v").Compile("lists.range(101).map(i, v)")
+	if issues != nil {
+		t.Fatal(issues)
+	}
+	value, err := p.Eval(names{"v": make([]any, 10_000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := value.Native(); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("%T, %v, want %v", got, err, ErrTooLarge)
 	}
 }
 
