@@ -72,10 +72,16 @@ func (e *Engine) readiness() (report string, ready bool) {
 		}
 	}
 	if leading {
-		if ready = e.informers.Discovered(); ready {
+		ready = e.informers.Discovered()
+		switch reason := e.informers.DiscoveryError(); {
+		case ready && reason == "":
 			line("+", "discovery: done")
-		} else {
-			line("-", "discovery: has not succeeded yet%s", e.discoveryFailure())
+		case ready:
+			line("!", "discovery: fails now: %s; what was known before holds", reason)
+		case reason == "":
+			line("-", "discovery: has not succeeded yet")
+		default:
+			line("-", "discovery: has not succeeded yet: %s", reason)
 		}
 	}
 	p := e.policy.Load()
@@ -120,15 +126,6 @@ func objectCount(n int) string {
 		return "1 object"
 	}
 	return fmt.Sprintf("%d objects", n)
-}
-
-// discoveryFailure is why discovery has not succeeded, as the end of a line.
-func (e *Engine) discoveryFailure() string {
-	reason, _ := e.informers.DiscoveryFailure()
-	if reason == "" {
-		return ""
-	}
-	return ": " + reason
 }
 
 // writers are the rules that write a subresource.

@@ -27,6 +27,14 @@ func (m *Manager) Discovered() bool {
 	return m.world.discovered != nil
 }
 
+// DiscoveryError says why the newest look at discovery failed, in words that are fit for logs; empty: it did not. What
+// was known before holds meanwhile.
+func (m *Manager) DiscoveryError() string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.world.discoveryError
+}
+
 // Get returns an object from the cache, read-only, in constant time. It is false if the object is not there; a store
 // that has not synced yet answers with what it has, one that was stopped with nothing. Namespace is empty for
 // cluster-scoped objects.

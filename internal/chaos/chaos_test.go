@@ -3,10 +3,13 @@ package chaos
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"testing"
 	"time"
+
+	"k8s.io/klog/v2"
 
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
 )
@@ -29,6 +32,9 @@ func TestMain(m *testing.M) {
 		os.Exit(runChild(kubeconfig, os.Stdin, os.Stdout))
 	}
 	flag.Parse()
+	// Each informer warns that the mutation detector is on: that is no row of the table.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
 	code := testcluster.Main(m)
 	removeBinary()
 	os.Exit(code)

@@ -99,7 +99,7 @@ func (h harm) run(t *trial) {
 			mended = since
 			l.saw("right %.1f s after the fault had begun, while it went on", mended.Seconds())
 		}
-		if told == 0 && strings.Contains(p.readyz(), "Failing") {
+		if report := p.readyz(); told == 0 && (strings.Contains(report, "Failing") || strings.Contains(report, "discovery: fails now")) {
 			told = since
 			l.saw("/readyz told of it after %.1f s", told.Seconds())
 		}
@@ -107,6 +107,9 @@ func (h harm) run(t *trial) {
 	}
 	if mended == 0 && told == 0 {
 		l.Errorf("nothing has been put right for %s, and /readyz does not say why:\n%s", h.lasts, p.readyz())
+	}
+	if mended == 0 && told > time.Minute {
+		l.Errorf("/readyz told of it only after %s", told)
 	}
 	l.idleSince(began, cpu)
 	way.heal()
