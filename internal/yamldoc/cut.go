@@ -10,6 +10,7 @@ type cutter struct {
 	dropped  bool // so do bytes that are no longer there
 	line     int  // start of the line that is looked at
 	searched int  // up to where its end has been looked for
+	blank    int  // up to where it is known to hold nothing but spaces
 	json     jsonScan
 	list     listCut
 }
@@ -110,9 +111,9 @@ func (c *cutter) cutLine(data []byte, final bool) (n int, more bool) {
 		}
 	}
 	if c.phase == inLead && !dots {
-		content = max(content, c.searched-c.line)
+		content = max(content, c.blank-c.line)
 		if !c.lead(line[content:], c.line+content, final) {
-			c.searched = len(data)
+			c.blank = len(data)
 			return 0, false
 		}
 		if c.phase == inJSON {

@@ -124,6 +124,7 @@ func splitsSoundly(t testing.TB, text string) {
 var streams = []string{
 	"items:\n- a\n- b: |\n    c\n\n# d\nkind: x\n", "a: 1\nitems: # c\n  - a\n  -\n    b\n  # d\n  - [\n- c]\n---\nitems:\n- 1\n- 2", "items:\n- 'a\n- b'\n- c\n...\n",
 	`{"items":[{"a":1},{"b":2}],"c":3}{"d":4}`, `{"items":[{"a":1} , {"items":[{}]} ] }`, `{"items":[{"a":1},,{"b":2}]}`, "{\"items\":[{},1]}\n---\na", `{"items":[{}`, `{"a":{"items":[{}]},"items":[{}]}`,
+	"#000000{\"\":  0}00000000", "# a comment {\"a\": 1} that is long\na: 1\n",
 	"", "\n", " ", "\n\n# c\n", "a: 1", "a: 1\n", "---\na: 1\n---\nb: 1\n", "--- # c\n---\n--- a\n...\n...\nb: 1\n", "a: 1\r\n---\r\nb: 2\r\n", "a: 1\r---\rb: 2",
 	"\ufeffa: 1\n---\n\ufeff---\nb: 1\n", "a: |\n  ---\n  x\n  ----- BEGIN\nb: 2\n--- # next\nc: 3\n", "%YAML 1.1\n---\na: 1\n...\n%TAG ! x\n--- \n{}\n",
 	"# c\n%YAML 1.1\n# d\n\n--- a\n", "a: 1\n--- {b: 2}\n---x\n", "a: 1\n----x\n", "a: 1\n---", "a: 1\n--", "---", "...", "--- \n...", "...\n---\n...\n",
