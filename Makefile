@@ -29,7 +29,7 @@ clean: ## Remove bin (the servers stay in the cache)
 
 ##@ Test
 test: control-plane lint ## Lint, then run all tests with the race detector, on a real API server too
-	$(GO) test -race -timeout 15m ./...
+	$(GO) test -race -timeout 30m ./...
 
 chaos: SOAK ?= 10m
 chaos: control-plane controller-manager ## Inject all faults, the long ones too, and print a table (about an hour; FAULT=soak SOAK=2m for a part)
@@ -40,7 +40,7 @@ test-unit: ## Run the tests that need no API server
 	$(GO) test -race -short ./...
 
 test-cluster: control-plane ## Run the packages that use the real API server
-	$(GO) test -race -timeout 15m $(CLUSTER_PKGS)
+	$(GO) test -race -timeout 30m $(CLUSTER_PKGS)
 
 # Rectifier's own fuzz targets, found in the sources. A finding is written to the
 # package's testdata/fuzz, and is from then on a test.

@@ -66,7 +66,7 @@ func TestARequestHoldsOnlyTheChange(t *testing.T) {
 resource: {group: %s, version: v1, resource: widgets}
 patch: {merge: {metadata: {labels: {team: web}}}}`, group)))
 	f.eventually(15*time.Second, widgets, "w", "web", "metadata", "labels", "team")
-	f.eventually(time.Second, widgets, "w", int64(9223372036854775807), "spec", "size")
+	f.eventually(soon, widgets, "w", int64(9223372036854775807), "spec", "size")
 	for _, e := range f.requests("widgets") {
 		if strings.Contains(string(e.RequestObject), "size") {
 			t.Errorf("the request holds what does not change: %s", e.RequestObject)

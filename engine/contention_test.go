@@ -28,10 +28,15 @@ type ring struct {
 	rule     *rules.Rule
 }
 
+// ringPolicy is a policy with rules of these ages.
+func ringPolicy(generation uint64, since map[string]uint64) *policy {
+	return &policy{generation: generation, since: since}
+}
+
 func newRing(t *testing.T, c Contention) *ring {
 	registry := prometheus.NewRegistry()
 	return &ring{
-		T: t, contentions: newContentions(c.withDefaults(), newMetrics(registry)), registry: registry,
+		T: t, contentions: newContentions(c.withDefaults(), newMetrics(registry), ringPolicy(0, map[string]uint64{"r": 0, "other": 0})), registry: registry,
 		now: time.Now(), uid: "uid", rule: &rules.Rule{Name: "r"},
 		key: Key{Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "ns", Name: "c"},
 	}
@@ -48,7 +53,7 @@ func (r *ring) looks(change uint64) string {
 			return "held"
 		}
 		if change != 0 {
-			if _, yes := r.giveWay(r.uid, r.rule.Name, change, r.now); yes {
+			if _, yes := r.giveWay(r.uid, author{r.rule.Name, r.policy.generation}, change, r.now); yes {
 				return "gives way"
 			}
 		}
@@ -56,7 +61,7 @@ func (r *ring) looks(change uint64) string {
 	if change == 0 {
 		return "right"
 	}
-	r.wrote(r.key, r.uid, r.rule.Name, change, "", r.now)
+	r.wrote(r.key, r.uid, author{r.rule.Name, r.policy.generation}, change, "", r.now)
 	return "wrote"
 }
 
@@ -170,7 +175,7 @@ func TestAFightEnds(t *testing.T) {
 			r.after(DefaultContentionWindow)
 			r.want(1, "wrote")
 		},
-		"when the rule is another one": func(r *ring) { r.forgetRules("r") },
+		"when the rule is another one": func(r *ring) { r.follow(ringPolicy(1, map[string]uint64{"r": 1, "other": 0})) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRing(t, Contention{})
@@ -237,12 +242,30 @@ func TestTheCapCountsAllChanges(t *testing.T) {
 	}
 	r.want(1000, "gives way")
 	r.after(time.Minute)
-	r.want(1001, "wrote")
-	r.after(time.Second)
-	r.want(1002, "gives way")
+	for i := range uint64(DefaultContentionCount) {
+		r.want(1001+i, "wrote")
+		r.after(time.Second)
+	}
+	r.want(1100, "gives way")
 	if got := r.due(); got != 2*time.Minute {
 		t.Errorf("the second hold takes %v", got)
 	}
+}
+
+// After a hold for too many changes, one now and then is no fight.
+func TestAChangeNowAndThenAfterTheCap(t *testing.T) {
+	r := newRing(t, Contention{})
+	for i := range uint64(DefaultContentionCap) {
+		r.want(i+1, "wrote")
+		r.after(time.Second)
+	}
+	r.want(1000, "gives way")
+	r.after(time.Minute)
+	for i := range uint64(20) {
+		r.want(2000+i, "wrote")
+		r.after(3 * time.Minute)
+	}
+	r.wantHeld(0)
 }
 
 // A fight is over when its time has come, even if its rule is not evaluated.
@@ -305,25 +328,65 @@ func TestMemoryIsBounded(t *testing.T) {
 	r := newRing(t, Contention{})
 	r.fight()
 	for i := range maxHistories + 100 {
-		r.wrote(r.key, types.UID(fmt.Sprint(i)), "r", 1, "", r.now)
+		r.wrote(r.key, types.UID(fmt.Sprint(i)), author{"r", 0}, 1, "", r.now)
 	}
 	if n := len(r.objects); n > maxHistories {
 		t.Errorf("%d objects are remembered", n)
 	}
 	r.want(1, "held")
 	r.after(time.Hour)
-	r.wrote(r.key, "last", "r", 1, "", r.now)
+	r.wrote(r.key, "last", author{"r", 0}, 1, "", r.now)
 	if n := len(r.objects); n != 1 {
 		t.Errorf("%d objects are remembered after an hour", n)
 	}
 	r.wantHeld(0)
 }
 
+// A decision of the rules before, which is late, says nothing about those in force:
+// old changes do not count for a rule that has changed, and there is no series of
+// one that has gone.
+func TestALateDecisionDoesNotCount(t *testing.T) {
+	r := newRing(t, Contention{})
+	old, other := author{"r", 0}, author{"other", 0}
+	late := func() {
+		r.Helper()
+		for range DefaultContentionCount {
+			r.wrote(r.key, r.uid, old, 1, "", r.now)
+			r.wrote(r.key, r.uid, other, 1, "", r.now)
+		}
+		if _, held := r.giveWay(r.uid, old, 1, r.now); held {
+			t.Error("a rule is held because of what the one before wrote")
+		}
+	}
+	r.follow(ringPolicy(1, map[string]uint64{"r": 1, "other": 0}))
+	late()
+	if _, held := r.giveWay(r.uid, other, 1, r.now); !held {
+		t.Error("what a rule wrote that has not changed is not remembered")
+	}
+	r.fight() // with all of the count
+	r.follow(ringPolicy(2, map[string]uint64{"other": 0}))
+	r.metrics.forgetRules([]string{"r"})
+	late()
+	families, err := r.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "rule" && l.GetValue() == "r" {
+					t.Errorf("%s has a series of a rule that has gone", f.GetName())
+				}
+			}
+		}
+	}
+}
+
 // Two rules on one object do not share a fight.
 func TestOneRuleOfTwoIsHeld(t *testing.T) {
 	r := newRing(t, Contention{})
 	other := &rules.Rule{Name: "other"}
-	r.wrote(r.key, r.uid, other.Name, 1, "", r.now)
+	r.wrote(r.key, r.uid, author{other.Name, 0}, 1, "", r.now)
 	r.fight()
 	free, _, _ := r.free(r.uid, []*rules.Rule{other, r.rule}, r.now)
 	if len(free) != 1 || free[0] != other {

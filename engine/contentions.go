@@ -31,13 +31,20 @@ type contentions struct {
 	metrics *metrics
 
 	mu      sync.Mutex
+	policy  *policy // whose rules are remembered
 	objects map[types.UID]*history
 	fights  map[Key]*history // those with a fight whose object is there
 	swept   time.Time
 }
 
-func newContentions(c Contention, m *metrics) *contentions {
-	return &contentions{Contention: c, metrics: m, objects: map[types.UID]*history{}, fights: map[Key]*history{}}
+// author is a rule as the policy of a generation has it.
+type author struct {
+	rule       string
+	generation uint64
+}
+
+func newContentions(c Contention, m *metrics, p *policy) *contentions {
+	return &contentions{Contention: c, metrics: m, policy: p, objects: map[types.UID]*history{}, fights: map[Key]*history{}}
 }
 
 // knows reports whether an object, which is there, was written lately.
@@ -57,9 +64,12 @@ func (t *contentions) knows(key Key, uid types.UID) bool {
 
 // wrote notes an accepted write of a rule. newest is the latest time in the
 // managedFields of the answer.
-func (t *contentions) wrote(key Key, uid types.UID, rule string, change uint64, newest string, now time.Time) {
+func (t *contentions) wrote(key Key, uid types.UID, by author, change uint64, newest string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.outdated(by) {
+		return
+	}
 	t.sweep(now)
 	h := t.objects[uid]
 	if h == nil {
@@ -68,9 +78,9 @@ func (t *contentions) wrote(key Key, uid types.UID, rule string, change uint64, 
 		t.objects[uid] = h
 	}
 	h.newest = newest
-	r := h.of(rule)
+	r := h.of(by.rule)
 	if r == nil {
-		r = &record{rule: rule}
+		r = &record{rule: by.rule}
 		h.records = append(h.records, r)
 	}
 	r.forget(now.Add(-t.Window))
@@ -116,20 +126,23 @@ func (t *contentions) free(uid types.UID, all []*rules.Rule, now time.Time) (fre
 // giveWay decides whether a rule, which is not held, must not make a change to
 // an object because it has made it too often. The fight with the hold that
 // begins then is returned.
-func (t *contentions) giveWay(uid types.UID, rule string, change uint64, now time.Time) (fight, bool) {
+func (t *contentions) giveWay(uid types.UID, by author, change uint64, now time.Time) (fight, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.objects[uid]
-	if h == nil {
+	if h == nil || t.outdated(by) {
 		return fight{}, false
 	}
-	r := h.of(rule)
+	r := h.of(by.rule)
 	if r == nil {
 		return fight{}, false
 	}
 	r.forget(now.Add(-t.Window))
 	f := r.fight
 	again := f != nil && f.about(change) && !f.tried.IsZero() && !f.over(now, t.Window)
+	if again && f.capped && len(r.writes) < t.Count {
+		again = false // a change now and then may be what somebody wants
+	}
 	many := len(r.writes) >= t.Cap
 	if !again && !many && r.count(change) < t.Count {
 		return fight{}, false
@@ -137,7 +150,7 @@ func (t *contentions) giveWay(uid types.UID, rule string, change uint64, now tim
 	if f == nil {
 		f = &fight{since: now, wait: t.firstHold}
 		r.fight = f
-		t.count(h, rule, 1)
+		t.count(h, by.rule, 1)
 	} else {
 		f.wait = min(2*f.wait, maxContentionHold)
 	}
@@ -147,7 +160,7 @@ func (t *contentions) giveWay(uid types.UID, rule string, change uint64, now tim
 	f.holds++
 	f.until, f.tried = now.Add(f.wait), time.Time{}
 	r.writes = nil
-	t.metrics.contentions.WithLabelValues(rule, h.key.Resource.String()).Inc()
+	t.metrics.contentions.WithLabelValues(by.rule, h.key.Resource.String()).Inc()
 	t.show(h)
 	return *f, true
 }
@@ -197,12 +210,19 @@ func (t *contentions) gone(key Key) {
 	}
 }
 
-// forgetRules forgets what rules have written: they are others now.
-func (t *contentions) forgetRules(names ...string) {
+// follow forgets what rules have written that are others in the policy that comes
+// into force, or are gone. Decisions that were made by them before may still be
+// under way: what they have to say is not taken any more.
+func (t *contentions) follow(next *policy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(func(r *record) bool { return slices.Contains(names, r.rule) })
+	before := t.policy.generation
+	t.policy = next
+	t.drop(func(r *record) bool { return next.changedSince(r.rule, before) })
 }
+
+// outdated reports whether a rule has changed or gone since.
+func (t *contentions) outdated(by author) bool { return t.policy.changedSince(by.rule, by.generation) }
 
 // sweep forgets now and then what has expired.
 func (t *contentions) sweep(now time.Time) {

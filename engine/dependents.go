@@ -140,23 +140,61 @@ func (e *Engine) enqueueNamespace(set *rules.Set, old, obj *unstructured.Unstruc
 	}
 }
 
+// scope is what one informer watches: a resource, in one namespace or ("") in all.
+type scope struct {
+	resource  schema.GroupVersionResource
+	namespace string
+}
+
 // stateChanged enqueues the objects of rules that wait for a resource which
 // they read beside their objects, and those of a resource that comes back: an
 // outage has driven their retries far into the future.
 func (e *Engine) stateChanged(s gvr.Status) {
 	e.schemas.soon()
-	if s.State == gvr.Synced {
+	at := scope{s.Resource, s.Namespace}
+	switch s.State {
+	case gvr.Failing:
+		e.failing.Store(at, true)
+	case gvr.Synced:
 		e.advise()
+		if _, was := e.failing.LoadAndDelete(at); was {
+			e.recovered(at)
+		}
 	}
-	if s.State == gvr.Failing {
-		e.failing.Store(s.Resource, true)
-	} else if _, was := e.failing.LoadAndDelete(s.Resource); was && len(e.rules().For(s.Resource)) > 0 {
-		e.objects.recovered(s.Resource.GroupResource())
-		e.enqueueAll(s.Resource)
+	e.enqueueReaders(s.Resource)
+}
+
+// recovered has the objects tried again of an informer that works again.
+func (e *Engine) recovered(at scope) {
+	if len(e.rules().For(at.resource)) == 0 {
+		return
 	}
+	e.objects.recovered(at.resource.GroupResource(), at.namespace)
+	for _, name := range e.informers.Keys(at.resource) {
+		if at.namespace == "" || name.Namespace == at.namespace {
+			key := Key{Resource: at.resource.GroupResource(), Namespace: name.Namespace, Name: name.Name}
+			e.queue.Forget(key)
+			e.add(key)
+		}
+	}
+}
+
+// renewed enqueues the objects of rules that could not run on a resource, or read
+// it, because of what was not known of it.
+func (e *Engine) renewed(resource schema.GroupVersionResource) {
+	e.schemas.soon()
+	e.advise()
+	if len(e.rules().For(resource)) > 0 {
+		e.enqueueAll(resource)
+	}
+	e.enqueueReaders(resource)
+}
+
+// enqueueReaders enqueues the objects of rules that read a resource beside them.
+func (e *Engine) enqueueReaders(looked schema.GroupVersionResource) {
 	for _, r := range e.rules().All() {
-		reads := s.Resource == namespaces && (r.NeedsNamespace || r.OptOut) ||
-			slices.ContainsFunc(r.Lookups, func(l *rules.Lookup) bool { return l.Resource == s.Resource })
+		reads := looked == namespaces && (r.NeedsNamespace || r.OptOut) ||
+			slices.ContainsFunc(r.Lookups, func(l *rules.Lookup) bool { return l.Resource == looked })
 		if !reads {
 			continue
 		}

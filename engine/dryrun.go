@@ -141,7 +141,7 @@ func (d *decision) unanswered(ctx context.Context, request *rules.Request, versi
 	case throttled, unavailable, unauthorized:
 		return fmt.Errorf("%w: patch %s: %s", ErrUnreachable, d.target(request), f.reason)
 	case forbidden:
-		allowed, err := d.access.mayPatch(ctx, d.resource, d.key, request.Subresource)
+		allowed, err := d.permissions.mayPatch(ctx, d.permissionFor(request), d.key.Name)
 		if err != nil {
 			return fmt.Errorf("%w: patch %s: %s", ErrUnreachable, d.target(request), f.reason)
 		}

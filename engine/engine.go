@@ -77,29 +77,29 @@ type Engine struct {
 	coming     atomic.Pointer[policy] // those that will be, while that is prepared; nil: none
 	informers  *gvr.Manager
 	writer     dynamic.Interface
-	access     accessReviewer
 	queue      workqueue.TypedRateLimitingInterface[Key]
 	objects    objectTable
 	dependents dependents
 	schemas    *schemaCache
 	rate       flowcontrol.RateLimiter // of writes
-	failing    sync.Map                // resources whose informers fail at the moment
+	failing    sync.Map                // informers that have failed and not synced since, by scope
 	advised    sync.Map                // lines of advice that have been logged
 	recorder   *recorder
-	parked     parkedWrites
 	metrics    *metrics
 	panics     panics
 	election   *election // nil: this instance is alone
 	pending    *pending  // with Once only
 	tally      tally
+	failureLog failureLog
 	syncs      atomic.Int64 // objects looked at
 	abandoned  atomic.Bool  // the rest of the queue: the time to finish is over
+	wasReady   atomic.Bool  // readyz has said so
 
 	contentions *contentions
+	permissions permissions
 	metadata    metadata.Interface // asks who owns fields
 
 	reloading sync.Mutex // serialises changes of policy
-	informing bool       // the informers are in use
 }
 
 // New prepares an engine; it does not contact the cluster.
@@ -109,7 +109,7 @@ func New(opts Options) (*Engine, error) {
 	e.policy.Store(newPolicy(opts.Rules, opts.Problems))
 	e.metrics = newMetrics(opts.Registerer)
 	e.metrics.loaded(opts.Problems)
-	e.contentions = newContentions(opts.Contention, e.metrics)
+	e.contentions = newContentions(opts.Contention, e.metrics, e.policy.Load())
 	var err error
 	if e.informers, err = gvr.New(gvr.Options{
 		Config:        unlimited(opts.Config),
@@ -119,6 +119,7 @@ func New(opts Options) (*Engine, error) {
 		Indexers:      e.indexers,
 		ManagedFields: e.needsManagedFields,
 		OnStateChange: e.stateChanged,
+		OnRenewal:     e.renewed,
 	}); err != nil {
 		return nil, fmt.Errorf("prepare the informers: %w", err)
 	}
@@ -145,7 +146,7 @@ func New(opts Options) (*Engine, error) {
 		return nil, fmt.Errorf("prepare the client for events: %w", err)
 	}
 	e.schemas = newSchemaCache(openapi.ToClientWithContext(client.Discovery().OpenAPIV3()))
-	e.access = accessReviewer{client.AuthorizationV1().SelfSubjectAccessReviews()}
+	e.permissions.reviews = client.AuthorizationV1().SelfSubjectAccessReviews()
 	e.recorder = newRecorder(client.EventsV1(), opts.DryRun, e.metrics.unwritten)
 	if opts.Lease.Name != "" {
 		if e.election, err = newElection(opts.Config, opts.Lease, opts.terms, e.metrics.leader); err != nil {
@@ -221,6 +222,9 @@ func (e *Engine) work(ctx, leading context.Context) error {
 	go func() { informing <- e.informers.Run(work) }()
 	var background sync.WaitGroup
 	background.Go(func() { e.readSchemas(work) })
+	if e.pending == nil { // Once tells what was missing
+		background.Go(func() { e.reviewPermissions(work) })
+	}
 	for range e.opts.Workers {
 		running.Go(func() { e.runWorker(work) })
 	}
@@ -229,6 +233,8 @@ func (e *Engine) work(ctx, leading context.Context) error {
 	case <-ctx.Done():
 		klog.FromContext(ctx).Info("Shutting down", "grace", e.opts.ShutdownGrace)
 	case <-leading.Done():
+	case err := <-informing:
+		informing <- err // returned in the end
 	}
 	e.finish(leading, &running, stop)
 	stop()
@@ -240,7 +246,7 @@ func (e *Engine) work(ctx, leading context.Context) error {
 // parked. ns is how far Namespaces are known.
 func (d *decision) rulesFor(resource schema.GroupVersionResource, info gvr.Info, ns gvr.Availability) []*rules.Rule {
 	all := d.policy.rules.For(resource)
-	canNot := func(r *rules.Rule) bool { return d.parkedReason(r, info, ns) != "" }
+	canNot := func(r *rules.Rule) bool { return d.parkedReason(r, info, ns, d.stripped) != "" }
 	if !slices.ContainsFunc(all, canNot) {
 		return all
 	}

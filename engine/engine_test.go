@@ -221,7 +221,7 @@ patch: {merge: {data: {state: right}}}`))
 	}
 	for i := range n {
 		f.eventually(10*time.Second, configmaps, fmt.Sprintf("c-%d", i), "right", "data", "state")
-		f.eventually(time.Second, configmaps, fmt.Sprintf("c-%d", i), "1", "data", "other")
+		f.eventually(soon, configmaps, fmt.Sprintf("c-%d", i), "1", "data", "other")
 	}
 	f.settle("configmaps")
 	if accepted, _ := f.writes("configmaps"); accepted != n {

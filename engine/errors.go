@@ -10,13 +10,11 @@ import (
 	"strings"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
 // class is what an error of a write means for what is done next.
@@ -217,25 +215,4 @@ func mistakes(message string) []string {
 	slices.Sort(found)
 	found = slices.Compact(found)
 	return found[:min(len(found), maxMistakes)]
-}
-
-// accessReviewer asks whether the engine may write. A 403 can come from RBAC or
-// from admission, and nothing but its text tells them apart.
-type accessReviewer struct {
-	client authorizationclient.SelfSubjectAccessReviewInterface
-}
-
-func (a accessReviewer) mayPatch(ctx context.Context, resource schema.GroupVersionResource, key Key, subresource string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	review, err := a.client.Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: "patch", Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
-			Subresource: subresource, Namespace: key.Namespace, Name: key.Name,
-		}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("ask for permission to patch: %s", reasonOf(err))
-	}
-	return review.Status.Allowed, nil
 }

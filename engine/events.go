@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -52,7 +51,8 @@ const (
 
 // recorder writes Events on objects, in the background: a fix never waits for
 // one, and one that cannot be written fails nothing. One goroutine writes them,
-// Warnings first. What comes when too many wait is dropped, and counted.
+// Warnings first; an Event that fails is put back, and the others go on. What comes
+// when too many wait is dropped, and counted.
 //
 // It stands in for client-go's broadcaster, which has a goroutine for each Event
 // that waits for its turn, however many, takes what differs only in its text for
@@ -69,10 +69,12 @@ type recorder struct {
 	cancel           context.CancelFunc
 
 	// Of the goroutine that writes:
-	seed   maphash.Seed
-	series map[seriesKey]*series
-	pruned time.Time
-	told   time.Time // when it was last told that Events cannot be written
+	retries   []*delivery // Events that have failed
+	finishing bool        // no more come
+	seed      maphash.Seed
+	series    map[seriesKey]*series
+	pruned    time.Time
+	told      time.Time // when it was last told that Events cannot be written
 }
 
 // seriesKey is what Events say that are repetitions of each other.
@@ -167,13 +169,15 @@ func (r *recorder) start(ctx context.Context) {
 	go func() {
 		defer close(r.finished)
 		for {
-			e := r.next(ctx)
-			if e == nil {
+			d := r.next(ctx)
+			if d == nil {
 				return
 			}
-			if r.limit.Wait(ctx) != nil || !r.write(ctx, e) {
+			if r.limit.Wait(ctx) != nil {
 				r.dropped.Inc()
+				return
 			}
+			r.deliver(ctx, d)
 		}
 	}()
 }
@@ -191,49 +195,11 @@ func (r *recorder) drain(ctx context.Context) {
 	case <-ctx.Done():
 		r.cancel()
 		<-r.finished
-		if left := len(r.warnings) + len(r.normal); left > 0 {
+		if left := len(r.warnings) + len(r.normal) + len(r.retries); left > 0 {
 			klog.FromContext(ctx).Info("Events are left unwritten", "events", left)
 		}
 	}
 	r.cancel()
-}
-
-// next returns the Event whose turn it is; nil: no more is to be written.
-func (r *recorder) next(ctx context.Context) *eventsv1.Event {
-	select {
-	case e := <-r.warnings:
-		return e
-	default:
-	}
-	select {
-	case e := <-r.warnings:
-		return e
-	case e := <-r.normal:
-		return e
-	case <-ctx.Done():
-		return nil
-	case <-r.finish:
-	}
-	select {
-	case e := <-r.warnings:
-		return e
-	case e := <-r.normal:
-		return e
-	default:
-		return nil
-	}
-}
-
-// write writes one Event, or counts it as a repetition of one before. It reports
-// false if that did not succeed.
-func (r *recorder) write(ctx context.Context, e *eventsv1.Event) bool {
-	key := seriesKey{e.Regarding.UID, e.Type, e.Reason, e.Action, maphash.String(r.seed, e.Note)}
-	if err := r.attempt(ctx, func(ctx context.Context) error { return r.send(ctx, key, e) }); err != nil {
-		r.tell(ctx, err)
-		return false
-	}
-	r.prune(time.Now())
-	return true
 }
 
 func (r *recorder) send(ctx context.Context, key seriesKey, e *eventsv1.Event) error {
@@ -278,39 +244,6 @@ func (r *recorder) prune(now time.Time) {
 			delete(r.series, key)
 		}
 	}
-}
-
-// eventRetries are the pauses between the attempts at one Event, if the API
-// server does not answer or cannot write it now.
-var eventRetries = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}
-
-// attempt sends something until it is accepted, or refused for good.
-func (r *recorder) attempt(ctx context.Context, send func(context.Context) error) error {
-	for i := 0; ; i++ {
-		once, cancel := context.WithTimeout(ctx, eventTimeout)
-		err := send(once)
-		cancel()
-		if err == nil || !worthRetrying(err) || i == len(eventRetries) {
-			return err
-		}
-		pause := time.NewTimer(eventRetries[i])
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
-			return err
-		}
-	}
-}
-
-// worthRetrying reports whether a request that failed may succeed later.
-func worthRetrying(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return true // no answer
-	}
-	code := status.Status().Code
-	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 }
 
 // tell logs, now and then, why Events are not written. That a Namespace which is

@@ -1,17 +1,22 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -145,6 +150,7 @@ func TestEventsThatCannotBeWritten(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			before := engineGoroutines()
 			f := newFixture(t)
 			logs := captureLogs(t)
 			const objects = 100
@@ -177,9 +183,108 @@ func TestEventsThatCannotBeWritten(t *testing.T) {
 			if n := counted(t, registry, "rectifier_events_dropped_total"); name == "invalid" && n != objects {
 				t.Errorf("%v Events are counted as dropped, not %d", n, objects)
 			}
-			wantNoGoroutines(t)
+			wantNoGoroutines(t, before)
 		})
 	}
+}
+
+// An Event that the API server does not take for now holds up no other one, and is
+// written when it does.
+func TestAnEventThatFailsHoldsUpNoOther(t *testing.T) {
+	f := newFixture(t)
+	var fails atomic.Bool
+	var tries atomic.Int64
+	fails.Store(true)
+	f.configMap("bad", "good")
+	f.startAs(f.between(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/events") && bodyHas(t, r, "bad.") && fails.Load() {
+			tries.Add(1)
+			return answerWith(r, outOfOrder)
+		}
+		return next.RoundTrip(r)
+	}), Options{}, sets("bad", "k", "merge", "bad"), sets("good", "k", "merge", "good"))
+	testcluster.Eventually(t, 20*time.Second, func() error {
+		if n := tries.Load(); n < 2 {
+			return fmt.Errorf("%d tries", n)
+		}
+		return nil
+	})
+	f.merge(configmaps, "good", `{"data":{"k":"no"}}`)
+	f.eventually(10*time.Second, configmaps, "good", "yes", "data", "k")
+	testcluster.Eventually(t, 10*time.Second, func() error {
+		for _, count := range f.seriesOn("good") {
+			if count == 2 {
+				return nil
+			}
+		}
+		return fmt.Errorf("Events on the other one: %v", f.seriesOn("good"))
+	})
+	if n := tries.Load(); n >= toldEventTries {
+		t.Errorf("the other Events came after %d tries", n)
+	}
+	fails.Store(false)
+	f.wantEventWithin(30*time.Second, "bad", "changed by rule bad")
+}
+
+// bodyHas reports whether a request's body contains a text; the body can be read
+// again.
+func bodyHas(t *testing.T, r *http.Request, text string) bool {
+	t.Helper()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return bytes.Contains(body, []byte(text))
+}
+
+// Events that fail wait for later in order: Warnings first, fresh ones before
+// those that have failed, and none beyond a number.
+func TestTheOrderOfEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder(nil, false, newMetrics(nil).unwritten)
+		put := func(eventType, note string, failed bool) {
+			e := &eventsv1.Event{Type: eventType, Note: note}
+			switch {
+			case failed:
+				r.retries = append(r.retries, &delivery{Event: e, due: time.Now().Add(time.Second)})
+			case eventType == corev1.EventTypeWarning:
+				r.warnings <- e
+			default:
+				r.normal <- e
+			}
+		}
+		put(corev1.EventTypeNormal, "failed fix", true)
+		put(corev1.EventTypeWarning, "failed problem", true)
+		put(corev1.EventTypeNormal, "early fix", false)
+		began := time.Now()
+		next := func(want string, after time.Duration) {
+			t.Helper()
+			if d := r.next(t.Context()); d == nil || d.Note != want || time.Since(began) != after {
+				t.Errorf("the next one is %+v after %v, want %s after %v", d, time.Since(began), want, after)
+			}
+		}
+		next("early fix", 0)
+		time.Sleep(time.Second)
+		put(corev1.EventTypeNormal, "fix", false)
+		put(corev1.EventTypeWarning, "problem", false)
+		for _, want := range []string{"problem", "failed problem", "fix", "failed fix"} {
+			next(want, time.Second)
+		}
+		for range maxEventRetries {
+			put(corev1.EventTypeNormal, "failed", true)
+		}
+		put(corev1.EventTypeWarning, "problem", false)
+		next("failed", 2*time.Second) // the API server is out of order
+		next("problem", 2*time.Second)
+		put(corev1.EventTypeNormal, "failed", true) // not due
+		r.retries = r.retries[maxEventRetries-1:]
+		close(r.finish)
+		next("failed", 2*time.Second)
+		if d := r.next(t.Context()); d != nil {
+			t.Errorf("one more: %+v", d)
+		}
+	})
 }
 
 // Too many Events are dropped, and Warnings are not those.

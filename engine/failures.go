@@ -54,7 +54,7 @@ func (d *decision) failed(ctx context.Context, request *rules.Request, version s
 		}
 		return fmt.Errorf("patch %s: %s", d.target(request), f.reason)
 	case forbidden:
-		allowed, err := d.access.mayPatch(ctx, d.resource, d.key, request.Subresource)
+		allowed, err := d.permissions.mayPatch(ctx, d.permissionFor(request), d.key.Name)
 		if err != nil {
 			d.putOff(ctx, request, f)
 			return fmt.Errorf("patch %s: %s, and %w", d.target(request), f.reason, err)
@@ -62,7 +62,7 @@ func (d *decision) failed(ctx context.Context, request *rules.Request, version s
 		if allowed { // an admission plugin said no
 			return &refusedError{request: request, version: version, reason: f.reason, retry: true}
 		}
-		wait, news := d.parked.park(d.parkedTarget(request), time.Now())
+		wait, news := d.permissions.forbidden(d.permissionFor(request), d.key.Name, time.Now())
 		if news {
 			klog.FromContext(ctx).Info("Not allowed to write; waiting for permission", "verb", "patch", "target", d.target(request))
 		}
@@ -86,7 +86,11 @@ func (d *decision) objectID() objectID {
 
 // informerFails reports whether the cache may be old because the watch is broken.
 func (d *decision) informerFails() bool {
-	_, fails := d.failing.Load(d.resource)
+	at := scope{resource: d.resource}
+	if len(d.opts.Namespaces) > 0 {
+		at.namespace = d.key.Namespace
+	}
+	_, fails := d.failing.Load(at)
 	return fails
 }
 
@@ -106,7 +110,7 @@ func (d *decision) putOff(ctx context.Context, request *rules.Request, f failure
 	if f.after > 0 {
 		wait = comeBack(f.after, s.delays)
 	}
-	s.notBefore = time.Now().Add(wait)
+	s.putOff(wait, time.Now())
 	return wait
 }
 

@@ -23,9 +23,12 @@ func (d *decision) noteWrites(verdicts []rules.Verdict, newest string) {
 			continue
 		}
 		d.noted = append(d.noted, v.Rule)
-		d.contentions.wrote(d.key, d.object.GetUID(), v.Rule.Name, v.Change.Digest(), newest, time.Now())
+		d.contentions.wrote(d.key, d.object.GetUID(), d.author(v.Rule), v.Change.Digest(), newest, time.Now())
 	}
 }
+
+// author is a rule as this decision knows it.
+func (d *decision) author(r *rules.Rule) author { return author{r.Name, d.policy.generation} }
 
 // giveWay begins a hold for each rule that is about to make a change once more
 // that somebody keeps setting back; it reports whether there was one: then what
@@ -38,7 +41,7 @@ func (d *decision) giveWay(ctx context.Context, result rules.Result) (held bool)
 		if v.Outcome != rules.Patch {
 			continue
 		}
-		if f, yes := d.contentions.giveWay(d.object.GetUID(), v.Rule.Name, v.Change.Digest(), d.now); yes {
+		if f, yes := d.contentions.giveWay(d.object.GetUID(), d.author(v.Rule), v.Change.Digest(), d.now); yes {
 			d.tellHold(ctx, v, f)
 			held = true
 		}
@@ -49,23 +52,31 @@ func (d *decision) giveWay(ctx context.Context, result rules.Result) (held bool)
 // tellHold finds out who sets a change back, and tells.
 func (d *decision) tellHold(ctx context.Context, v rules.Verdict, f fight) {
 	fields := v.Change.Fields()
-	who := d.opponents(ctx, v.Change)
+	who := d.opponents(ctx, v.Change, f.capped)
 	d.contentions.name(d.object.GetUID(), v.Rule.Name, fields, who.managers)
 	d.recordProblem(ctx, v.Rule, "Contended", f.message(d.contentions.Contention, list(fields), who))
 }
 
 // message tells of the hold that has begun.
 func (f *fight) message(c Contention, fields string, who opponents) string {
-	times := fmt.Sprintf("%d times in %v", c.Count, c.Window)
+	n := c.Count
 	if f.capped {
-		times = fmt.Sprintf("%d times in %v", c.Cap, c.Window)
+		n = c.Cap
+	}
+	times := fmt.Sprintf("%d times in %v", n, c.Window)
+	if n == 1 {
+		times = fmt.Sprintf("once in %v", c.Window)
 	}
 	if f.holds > 1 {
 		times = fmt.Sprintf("hold %d in a row", f.holds)
 	}
-	if f.capped && (who.namesake || who.presumed) {
+	if f.capped && (len(who.managers) == 0 || who.presumed) {
 		// Nobody needs to set back what the rule computes anew each time.
-		return fmt.Sprintf("held for %v: it changes %s again and again (%s)", f.wait, fields, times)
+		told := fmt.Sprintf("held for %v: it changes %s again and again (%s)", f.wait, fields, times)
+		if len(who.managers) > 0 {
+			told += ", last after a write by " + list(who.managers)
+		}
+		return told
 	}
 	return fmt.Sprintf("held for %v: %s is set back again and again %v (%s)", f.wait, fields, who, times)
 }
@@ -137,8 +148,8 @@ func (c Contended) line(n int) string {
 	if !time.Now().Before(c.Until) {
 		state = "being tried again"
 	}
-	return fmt.Sprintf("rule %s on %s: in contention about %d objects, e.g. %s: %s by %s, %s",
-		c.Rule, c.Resource, n, cache.ObjectName{Namespace: c.Namespace, Name: c.Name}, list(c.Fields), who, state)
+	return fmt.Sprintf("rule %s on %s: in contention about %s, e.g. %s: %s by %s, %s",
+		c.Rule, c.Resource, objectCount(n), cache.ObjectName{Namespace: c.Namespace, Name: c.Name}, list(c.Fields), who, state)
 }
 
 // willing returns the rules that are not held because of contention. It has the
@@ -149,7 +160,7 @@ func (d *decision) willing(ctx context.Context, all []*rules.Rule) []*rules.Rule
 	}
 	free, due, over := d.contentions.free(d.object.GetUID(), all, d.now)
 	for _, c := range over {
-		klog.FromContext(ctx).Info("Contention is over", "rule", c.Rule, "holds", c.Holds, "since", c.Since)
+		klog.FromContext(ctx).Info("Contention is over", "rule", c.Rule, "holds", c.Holds, "since", c.Since.Format(time.RFC3339))
 	}
 	d.recheckAt(due)
 	return free

@@ -200,6 +200,9 @@ spec:
       - {name: web, image: "registry.example/web:1"}
 `
 
+// soon is a second on a machine that does nothing else; test machines do.
+const soon = 10 * time.Second
+
 // eventually waits until a field of an object has a value.
 func (f *fixture) eventually(timeout time.Duration, gvr schema.GroupVersionResource, name string, want any, path ...string) {
 	f.Helper()

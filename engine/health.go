@@ -92,6 +92,8 @@ func (e *Engine) readiness() (report string, ready bool) {
 	verdict := "ready"
 	if !ready {
 		verdict = "not ready"
+	} else if leading {
+		e.wasReady.Store(true)
 	}
 	return b.String() + verdict + "\n", ready
 }
@@ -109,8 +111,11 @@ func (e *Engine) resourcesReady(line func(mark, format string, args ...any)) (re
 		case gvr.Synced:
 			line("+", "%s: synced, %s", where, objectCount(s.Objects))
 		case gvr.Syncing:
-			ready = false
-			line("-", "%s: syncing", where)
+			mark := "!" // rules that came later have brought it
+			if !e.wasReady.Load() {
+				ready, mark = false, "-"
+			}
+			line(mark, "%s: syncing", where)
 		default:
 			line("!", "%s: %s: %s%s", where, s.State, s.Reason, e.consequence(s))
 		}
@@ -174,7 +179,8 @@ func (e *Engine) unfitRules() []string {
 
 // eachParked visits the rules that cannot run on a resource although it is there.
 func (e *Engine) eachParked(visit func(r *rules.Rule, resource schema.GroupVersionResource, why string)) {
-	set := e.rules()
+	p := e.policy.Load()
+	set, stripped := p.rules, e.stripped(p)
 	ns, _ := e.informers.Availability(namespaces)
 	if len(e.opts.ReadNamespaces) > 0 {
 		ns = gvr.Available
@@ -185,7 +191,7 @@ func (e *Engine) eachParked(visit func(r *rules.Rule, resource schema.GroupVersi
 			continue
 		}
 		for _, r := range set.For(resource) {
-			if why := e.parkedReason(r, info, ns); why != "" {
+			if why := e.parkedReason(r, info, ns, stripped); why != "" {
 				visit(r, resource, why)
 			}
 		}
@@ -198,7 +204,7 @@ func (e *Engine) parkedRules() []string {
 	e.eachParked(func(r *rules.Rule, resource schema.GroupVersionResource, why string) {
 		out = append(out, parkedLine(r, resource, why))
 	})
-	for _, t := range e.parked.missing() {
+	for _, t := range e.permissions.list() {
 		writers := e.writers(t.resource, t.subresource)
 		if len(writers) == 0 {
 			continue // the rules that wanted it have gone

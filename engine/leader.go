@@ -175,9 +175,10 @@ func (l *election) elect(ctx context.Context) (acquired <-chan struct{}, stop fu
 	}, nil
 }
 
-// handover is how long a new leader has to wait for the old one: not at all if
-// that has released the lease or let it run out. But if somebody deleted the
-// Lease, or wrote another holder into it, the old leader may not know yet.
+// handover is how long a new leader still has to wait for the old one: not at all
+// if that has released the lease or let it run out. But if somebody deleted the
+// Lease, cleared it, or wrote another holder into it, the old leader may not know
+// yet.
 func (l *election) handover() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -232,12 +233,22 @@ func (l *election) saw(record *resourcelock.LeaderElectionRecord, raw []byte) {
 	l.holder = holder
 	switch {
 	case holder == l.identity:
-	case holder == "":
+	case isReleased(record):
 		l.rivalSeen = time.Time{}
+	case holder == "" && !l.acquired.IsZero(): // somebody cleared it; the elector takes it again
 	case !l.acquired.IsZero():
 		l.loseLocked("it is held by " + holder)
 	case !bytes.Equal(raw, l.record):
 		l.record, l.rivalSeen = raw, l.contact
+	}
+}
+
+// vanished notes that there is no Lease. Whoever held it may not know yet.
+func (l *election) vanished() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.record != nil && !l.rivalSeen.IsZero() {
+		l.record, l.rivalSeen = nil, time.Now()
 	}
 }
 

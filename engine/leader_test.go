@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -366,6 +367,63 @@ func TestInterference(t *testing.T) {
 		if d := standby.began.Sub(at); d > 20*time.Second {
 			t.Errorf("fail-over took %v", d)
 		}
+	})
+}
+
+// Who deletes or clears the Lease does not get around the wait for the leader
+// before, whether the other one has just looked or could not for long.
+func TestALeaseWithoutAHolderIsNotReleased(t *testing.T) {
+	noConnection := func(l *memoryLock) { l.fail = errors.New("no connection") }
+	for name, holder := range map[string]string{"deleted": "-", "cleared": ""} {
+		for _, blind := range []time.Duration{0, 2 * defaultTerms.lease} {
+			t.Run(fmt.Sprintf("%s, seen %v ago", name, blind), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					lease, leader, standby := two(t)
+					if blind > 0 {
+						standby.lock.set(noConnection)
+						time.Sleep(blind)
+						standby.lock.set(func(l *memoryLock) { l.fail = nil })
+					}
+					leader.lock.set(noConnection) // it does not learn of it
+					lease.set(holder)
+					leader.mustLose(t, 12*time.Second, "not renewed")
+					standby.lead(t, 20*time.Second)
+					if d := standby.began.Sub(leader.ended); d < 0 {
+						t.Errorf("both worked for %v", -d)
+					}
+				})
+			})
+		}
+	}
+}
+
+// One that is told to end while it waits for the leader before passes that wait
+// on: what it gives back is not released for the next one.
+func TestTheWaitForTheLeaderBeforeIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lease, leader, second := two(t)
+		leader.lock.set(func(l *memoryLock) { l.fail = errors.New("no connection") })
+		lease.set("")
+		for lease.holder() != "second" {
+			time.Sleep(10 * time.Millisecond)
+		}
+		second.cancel()
+		if _, err := second.end(t, time.Second); err != nil || !second.began.IsZero() {
+			t.Errorf("ended with %v, began at %v", err, second.began)
+		}
+		if lease.holder() != "" {
+			t.Errorf("the holder is %q", lease.holder())
+		}
+		third := newInstance(t, lease, "third")
+		third.lead(t, 20*time.Second)
+		if leader.works() || third.began.Before(leader.ended) {
+			t.Error("both work")
+		}
+		third.cancel()
+		if _, err := third.end(t, time.Second); err != nil {
+			t.Errorf("ended with %v", err)
+		}
+		newInstance(t, lease, "fourth").lead(t, 5*time.Second) // it waited, and is over
 	})
 }
 

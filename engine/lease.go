@@ -19,6 +19,19 @@ const (
 	leaseBurst = 10
 )
 
+// A Lease without a holder was released only if it says so by its duration, as
+// client-go's elector writes it. With another one, somebody cleared it.
+const (
+	releasedSeconds = 1
+	clearedSeconds  = 2
+)
+
+// isReleased reports whether the last holder of a Lease has given it back, and so
+// does not write any more.
+func isReleased(record *resourcelock.LeaderElectionRecord) bool {
+	return record.HolderIdentity == "" && record.LeaseDurationSeconds == releasedSeconds
+}
+
 // newLeaseLock makes a Lease what an elector can lock. Its client shares nothing
 // with the others: neither their limits nor their connection. It speaks HTTP/1.1,
 // where a request that times out takes its connection along: over HTTP/2 the next
@@ -55,7 +68,9 @@ func (l electionLock) Get(ctx context.Context) (*resourcelock.LeaderElectionReco
 	switch {
 	case err == nil:
 		l.election.saw(record, raw)
-	case !apierrors.IsNotFound(err): // otherwise it is created next
+	case apierrors.IsNotFound(err): // it is created next
+		l.election.vanished()
+	default:
 		l.failed(ctx, "get", err)
 	}
 	return record, raw, err
@@ -72,6 +87,10 @@ func (l electionLock) Update(ctx context.Context, record resourcelock.LeaderElec
 func (l electionLock) write(ctx context.Context, verb string, record resourcelock.LeaderElectionRecord, send func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	if err := l.over(); err != nil {
 		return err
+	}
+	if record.HolderIdentity == "" && l.election.handover() > 0 {
+		// The leader before may still write, so the next one has to wait in turn.
+		record.LeaseDurationSeconds = clearedSeconds
 	}
 	sent := time.Now() // others wait from when it arrives, which is later
 	err := send(ctx, record)

@@ -101,7 +101,7 @@ func captureLogsAt(t *testing.T, verbosity int) *lines {
 func (f *fixture) canary(name string) {
 	f.Helper()
 	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}}`, name)
-	f.eventually(time.Second, configmaps, name, "yes", "data", "fixed")
+	f.eventually(soon, configmaps, name, "yes", "data", "fixed")
 }
 
 // A CRD that comes, goes and comes again, while another resource is served.

@@ -98,13 +98,17 @@ func traits(info gvr.Info) rules.Traits {
 // parkedReason says why a rule cannot run on a resource for now; empty: it can.
 // Where Namespaces may not be read, opt-outs on them are not seen, and rules
 // run without: what a rule needs is only the right to read and patch what it is
-// about, unless it says more.
-func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability) string {
+// about, unless it says more. stripped are resources whose managedFields, which
+// rules read, are not in the cache.
+func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability, stripped []schema.GroupVersionResource) string {
 	if why := r.Unfit(traits(info)); why != "" {
 		return why
 	}
 	if why := e.unavailable(r); why != "" {
 		return why
+	}
+	if i := slices.IndexFunc(stripped, r.ReadsManagedFields); i >= 0 {
+		return fmt.Sprintf("it reads managedFields of %s, which have not been read yet", rules.ResourceName(stripped[i]))
 	}
 	if r.NeedsSchema {
 		if why := e.schemas.missing(info.Resource); why != "" {

@@ -40,7 +40,7 @@ func TestTheReplicaRuleYieldsToAnAutoscaler(t *testing.T) {
 	if err := f.client.Resource(hpas).Namespace(f.ns).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.eventually(time.Second, deployments, "web", int64(1), "spec", "replicas")
+	f.eventually(soon, deployments, "web", int64(1), "spec", "replicas")
 }
 
 // awaitCache waits until the engine has seen an object.
@@ -137,7 +137,7 @@ func TestOnlyDependentsAreEvaluatedAgain(t *testing.T) {
 
 	before = f.engine.syncs.Load()
 	f.merge(hpas, "web-7", `{"spec":{"scaleTargetRef":{"name":"elsewhere"}}}`)
-	f.eventually(time.Second, deployments, "web-7", int64(1), "spec", "replicas")
+	f.eventually(soon, deployments, "web-7", int64(1), "spec", "replicas")
 	f.quietQueue()
 	// web-7 by the autoscaler's change, and again by its own fix.
 	if got := f.engine.syncs.Load() - before; got > 3 {
@@ -180,9 +180,9 @@ func TestNamespaceLabelsCount(t *testing.T) {
 		t.Errorf("%d writes in a Namespace that is not selected", all)
 	}
 	f.labelNamespace(`{"metadata":{"labels":{"env":"prod","team":"a"}}}`)
-	f.eventually(time.Second, configmaps, "watched-"+f.ns, "a", "data", "team")
+	f.eventually(soon, configmaps, "watched-"+f.ns, "a", "data", "team")
 	f.labelNamespace(`{"metadata":{"labels":{"team":"b"}}}`)
-	f.eventually(time.Second, configmaps, "watched-"+f.ns, "b", "data", "team")
+	f.eventually(soon, configmaps, "watched-"+f.ns, "b", "data", "team")
 }
 
 func (f *fixture) labelNamespace(patch string) {
@@ -217,7 +217,7 @@ patch: {merge: {data: {always: "yes"}}}`))
 		}
 	}
 	f.labelNamespace(`{"metadata":{"annotations":{"rectifier.dev/skip":null}}}`)
-	f.eventually(time.Second, configmaps, "plain", "yes", "data", "fixed")
+	f.eventually(soon, configmaps, "plain", "yes", "data", "fixed")
 	f.eventually(5*time.Second, configmaps, "later", "yes", "data", "fixed")
 	f.wantEvent("odd", "Warning BadOptOut: rule mark: the annotation rectifier.dev/skip-until on the object is not a time")
 	if data := f.get(configmaps, "odd").Object["data"].(map[string]any); data["fixed"] != nil {

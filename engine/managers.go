@@ -48,9 +48,10 @@ func (o opponents) String() string {
 }
 
 // opponents finds out who has set back what a rule changes: the managers that
-// own the fields now. A field that was removed has no owner; then it is presumed
-// to be those who have written since.
-func (d *decision) opponents(ctx context.Context, change *rules.Change) opponents {
+// own the fields now. A field that was removed has no owner, and with capped
+// nobody needs to have touched the fields; then it is presumed to be those who
+// have written since.
+func (d *decision) opponents(ctx context.Context, change *rules.Change, capped bool) opponents {
 	entries, err := d.managedFields(ctx)
 	if err != nil {
 		klog.FromContext(ctx).V(1).Info("It is not known who sets a change back", "reason", reasonOf(err))
@@ -62,7 +63,7 @@ func (d *decision) opponents(ctx context.Context, change *rules.Change) opponent
 	switch {
 	case len(others) > 0:
 		return opponents{managers: printable(others)}
-	case len(owners) > 0:
+	case len(owners) > 0 && !capped:
 		return opponents{managers: printable(owners), namesake: true}
 	}
 	status := slices.ContainsFunc(change.Paths(), func(p []string) bool { return len(p) > 0 && p[0] == "status" })

@@ -206,7 +206,7 @@ patch: {merge: {data: {all: "${string(lookups.everywhere.size())}", there: "${st
 	}
 	f.startIn(names, count)
 	f.eventually(15*time.Second, configmaps, "counter", "2", "data", "all")
-	f.eventually(time.Second, configmaps, "counter", "0", "data", "there")
+	f.eventually(soon, configmaps, "counter", "0", "data", "there")
 	b.create(secrets, secret, 7, f.ns)
 	f.eventually(5*time.Second, configmaps, "counter", "3", "data", "all")
 	f.wantNothingBeyond(names...)

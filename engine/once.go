@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,11 +93,11 @@ func (e *Engine) settled(ctx context.Context, done chan error) error {
 				klog.FromContext(ctx).Info("Waiting for the cluster", "reason", reason, "atMost", reachTimeout)
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("%w: not done in time: %s", ErrUnreachable, e.unfinished())
+			return fmt.Errorf("%w: not done in time: %s", ErrUnreachable, cmp.Or(e.unfinished(), e.pending.left()))
 		case err := <-done:
 			done <- err
 			if err == nil && ctx.Err() != nil { // both are ready: it ended because of that
-				return fmt.Errorf("%w: not done in time: %s", ErrUnreachable, e.unfinished())
+				return fmt.Errorf("%w: not done in time: %s", ErrUnreachable, cmp.Or(e.unfinished(), e.pending.left()))
 			}
 			return err
 		case <-tick.C:
@@ -165,12 +166,12 @@ func (e *Engine) shortfall() error {
 	unfit := e.unfitRules()
 	absent = append(absent, unfit...)
 	parked := slices.DeleteFunc(e.parkedRules(), func(line string) bool { return slices.Contains(unfit, line) })
-	if len(e.opts.Namespaces) > 0 && len(refused) == 0 && len(e.parked.missing()) == 0 && !e.denied() {
+	if len(e.opts.Namespaces) > 0 && len(refused) == 0 && len(e.permissions.list()) == 0 && !e.denied() {
 		absent = append(absent, parked...)
 	} else {
 		refused = append(refused, parked...)
 	}
-	if e.denied() || len(e.parked.missing()) > 0 {
+	if e.denied() || len(e.permissions.list()) > 0 {
 		kind = ErrForbidden
 	}
 	switch {
@@ -231,6 +232,13 @@ func (p *pending) settle(key Key, mark int) {
 	if p.keys[key] == mark {
 		delete(p.keys, key)
 	}
+}
+
+// left tells how much is not settled.
+func (p *pending) left() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return objectCount(len(p.keys)) + " not settled yet"
 }
 
 func (p *pending) idle() bool {

@@ -15,6 +15,7 @@ type policy struct {
 	problems []*rules.Problem
 	unread   string // why newer rules cannot be read, empty: they can
 	lookups  map[schema.GroupVersionResource][]*rules.Lookup
+	managed  []schema.GroupVersionResource // those whose managedFields rules read
 	// generation counts the policies with other rules. since has, for each rule,
 	// the one that brought its present version.
 	generation uint64
@@ -31,8 +32,16 @@ func newPolicy(set *rules.Set, problems []*rules.Problem) *policy {
 		since:   map[string]uint64{},
 		tracked: len(set.Lookups()) > 0,
 	}
+	for _, r := range set.All() {
+		p.since[r.Name] = 0
+	}
 	for _, l := range set.Lookups() {
 		p.lookups[l.Resource] = append(p.lookups[l.Resource], l)
+	}
+	for _, resource := range watched(set) {
+		if set.ReadsManagedFields(resource) {
+			p.managed = append(p.managed, resource)
+		}
 	}
 	return p
 }
@@ -96,5 +105,17 @@ func (e *Engine) served() []*policy {
 
 // needsManagedFields reports whether rules read the managedFields of a resource.
 func (e *Engine) needsManagedFields(resource schema.GroupVersionResource) bool {
-	return slices.ContainsFunc(e.served(), func(p *policy) bool { return p.rules.ReadsManagedFields(resource) })
+	return slices.ContainsFunc(e.served(), func(p *policy) bool { return slices.Contains(p.managed, resource) })
+}
+
+// stripped are the resources whose managedFields rules read, and are not in the
+// cache yet. Who asks before reading an object knows what that object lacks.
+func (e *Engine) stripped(p *policy) []schema.GroupVersionResource {
+	var out []schema.GroupVersionResource
+	for _, resource := range p.managed {
+		if e.informers.Stripped(resource) {
+			out = append(out, resource)
+		}
+	}
+	return out
 }

@@ -166,7 +166,7 @@ func (e *Engine) subjects(resource schema.GroupVersionResource, opts PreviewOpti
 	}
 	var out []subject
 	for _, o := range e.informers.List(resource) {
-		if resource.Group == "" && resource.Resource == "events" && ownEvent(o) {
+		if e.own(resource.GroupResource(), o) {
 			continue
 		}
 		if opts.Select == nil || opts.Select(info, o.GetNamespace(), o.GetName()) {

@@ -29,11 +29,8 @@ type tally struct {
 	wouldBe, leftAlone, audit map[string]bool // what has been counted
 }
 
-// dryRun reports whether a request is held back for the first time.
-func (t *tally) dryRun(key Key, subresource string) bool {
-	return t.first(&t.wouldBe, key.String()+" "+subresource)
-}
-
+// first reports whether something is counted for the first time. Only Once counts
+// so: what has been counted is remembered.
 func (t *tally) first(seen *map[string]bool, what string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +66,7 @@ func (d *decision) recordFix(ctx context.Context, request *rules.Request, kept [
 
 // recordDryRun tells what would be done, once for each rule and change.
 func (d *decision) recordDryRun(ctx context.Context, request *rules.Request, verdicts []rules.Verdict) {
-	if d.tally.dryRun(d.key, request.Subresource) {
+	if d.pending != nil && d.tally.first(&d.tally.wouldBe, d.key.String()+" "+request.Subresource) {
 		d.tally.count(func(s *Summary) { s.WouldBe++ })
 	}
 	for _, v := range verdicts {

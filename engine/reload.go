@@ -26,19 +26,15 @@ func (e *Engine) SetRules(set *rules.Set, problems []*rules.Problem) (rules.Chan
 	before := e.policy.Load()
 	changes := set.ChangesFrom(before.rules)
 	next := before.next(set, problems, changes)
-	if !e.informing {
-		e.policy.Store(next)
-	} else if err := e.replace(before, next, changes); err != nil {
+	if err := e.replace(before, next, changes); err != nil {
 		return rules.Changes{}, fmt.Errorf("put the rules in force: %w", err)
 	}
-	gone := slices.Concat(changes.Changed, changes.Removed)
-	e.contentions.forgetRules(gone...)
 	e.metrics.forgetRules(changes.Removed)
 	e.metrics.loaded(problems)
 	return changes, nil
 }
 
-// replace puts a policy in force while informers run.
+// replace puts a policy in force.
 func (e *Engine) replace(before, next *policy, changes rules.Changes) error {
 	e.coming.Store(next)
 	defer e.coming.Store(nil)
@@ -47,6 +43,7 @@ func (e *Engine) replace(before, next *policy, changes rules.Changes) error {
 		e.informers.Use(watched(before.rules))
 		return err
 	}
+	e.contentions.follow(next) // first: it knows all rules that can write
 	e.policy.Store(next)
 	// All that an event handler had decided on by the rules before is in the
 	// caches by now. Objects that no rule is about any more are forgotten when
@@ -98,7 +95,6 @@ func (e *Engine) KeepRules(reason error) {
 func (e *Engine) startInforming() {
 	e.reloading.Lock()
 	defer e.reloading.Unlock()
-	e.informing = true
 	e.informers.Use(watched(e.rules()))
 }
 

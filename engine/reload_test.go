@@ -170,14 +170,20 @@ patch: {merge: {data: {other: "yes"}}}`)
 	f.wantOneInformer("configmaps")
 }
 
+// metrics is what /metrics answers.
+func (f *fixture) metrics() string {
+	w := httptest.NewRecorder()
+	f.engine.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
 // wantMetrics checks lines of /metrics.
 func (f *fixture) wantMetrics(want ...string) {
 	f.Helper()
-	w := httptest.NewRecorder()
-	f.engine.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	body := f.metrics()
 	for _, line := range want {
-		if !strings.Contains(w.Body.String(), line+"\n") {
-			f.Errorf("/metrics has no %q:\n%s", line, w.Body)
+		if !strings.Contains(body, line+"\n") {
+			f.Errorf("/metrics has no %q:\n%s", line, body)
 		}
 	}
 }

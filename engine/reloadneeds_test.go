@@ -8,8 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
@@ -80,6 +82,8 @@ patch: {merge: {metadata: {labels: {marked: "yes"}}}}`)
 	f.deleteHPA(web(3)) // it was not for lack of trying
 	f.eventually(5*time.Second, deployments, web(3), int64(1), "spec", "replicas")
 	f.wantWrites("deployments", 1)
+	f.reload(other)
+	testcluster.Eventually(t, 5*time.Second, func() error { return f.remembers(0, 0) })
 	f.wantOneInformer("deployments")
 }
 
@@ -110,6 +114,52 @@ patch: {merge: {data: {owned: "yes"}}}`))
 	f.wantOneInformer("services")
 	if got := len(f.reads("configmaps")); got != 2 {
 		t.Errorf("%d lists and watches of ConfigMaps, want 2", got)
+	}
+}
+
+// A rule that needs a schema comes where none did.
+func TestARuleThatNeedsASchemaComes(t *testing.T) {
+	f := newFixture(t)
+	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`)
+	f.start(valueRule("one"))
+	f.eventually(10*time.Second, configmaps, "c", "one", "data", "value")
+	f.reload(valueRule("one"), rule("apply", `
+resource: {version: v1, resource: configmaps}
+patch: {applyConfiguration: {data: {applied: "yes"}}}`))
+	f.eventually(30*time.Second, configmaps, "c", "yes", "data", "applied")
+}
+
+// A rule that has changed is not held because the one before was, and nothing is
+// left of one that went.
+func TestAFightEndsWithItsRule(t *testing.T) {
+	f := &fixture{T: t}
+	opts := f.options(&rest.Config{Host: "http://127.0.0.1:1"}, Options{Registerer: prometheus.NewRegistry()}, valueRule("one"))
+	e, err := New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.engine = e
+	key, now := Key{Resource: configmaps.GroupResource(), Namespace: "a", Name: "c"}, time.Now()
+	const change = 1
+	for range DefaultContentionCount {
+		e.contentions.wrote(key, "uid", author{"value", 0}, change, "", now)
+	}
+	if _, held := e.contentions.giveWay("uid", author{"value", 0}, change, now); !held {
+		t.Fatal("there is no fight")
+	}
+	f.wantMetrics(`rectifier_contentions_total{resource="configmaps",rule="value"} 1`, `rectifier_contended_objects{resource="configmaps",rule="value"} 1`)
+	f.reload(valueRule("one"))
+	if free, _, _ := e.contentions.free("uid", e.rules().All(), now); len(free) != 0 {
+		t.Error("a reload that changes nothing ends a fight")
+	}
+	f.reload(valueRule("two"))
+	if free, _, _ := e.contentions.free("uid", e.rules().All(), now); len(free) != 1 {
+		t.Error("a rule that has changed is held")
+	}
+	f.wantMetrics(`rectifier_contentions_total{resource="configmaps",rule="value"} 1`)
+	f.reload()
+	if body := f.metrics(); strings.Contains(body, `rule="value"`) {
+		t.Errorf("there are series of a rule that went:\n%s", body)
 	}
 }
 

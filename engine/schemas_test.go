@@ -60,5 +60,5 @@ patch: {applyConfiguration: {spec: {size: 7}}}`, group)))
 	f.crd(group, "")
 	f.create(widgets, `{apiVersion: %s/v1, kind: Widget, metadata: {name: w}, spec: {size: 1, copies: 2}}`, group)
 	f.eventually(30*time.Second, widgets, "w", int64(7), "spec", "size")
-	f.eventually(time.Second, widgets, "w", int64(2), "spec", "copies")
+	f.eventually(soon, widgets, "w", int64(2), "spec", "copies")
 }

@@ -64,7 +64,7 @@ func (s standing) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	s.eachParked(func(r *rules.Rule, resource schema.GroupVersionResource, _ string) { note(r, resource, 1) })
-	for _, t := range s.parked.missing() {
+	for _, t := range s.permissions.list() {
 		for _, r := range s.writers(t.resource, t.subresource) {
 			note(r, t.resource, 1)
 		}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +23,10 @@ const (
 	// one mistake into a request a second.
 	firstHold = time.Second
 	maxHold   = 10 * time.Minute
+
+	// An object whose requests fail begins anew with short waits if it has needed
+	// none for at least so long.
+	minQuiet = 10 * time.Second
 )
 
 // objectState is what the engine remembers of one object: only objects that
@@ -40,8 +43,10 @@ type objectState struct {
 	doubted        string // the version that an unexplained refusal met
 	disputed       string // the version that is said to be gone or old
 
-	delays    int       // failures in a row that may pass
-	notBefore time.Time // no request is sent earlier, however often the object changes
+	delays    int           // failures in a row that may pass
+	notBefore time.Time     // no request is sent earlier, however often the object changes
+	lastWait  time.Duration // until then, when that was set
+	told      bool          // one of the failures has been logged
 	split     bool
 	held      map[string]*hold  // by rule
 	reported  map[string]string // the last error told of, by rule
@@ -182,6 +187,17 @@ func (s *objectState) review() {
 	}
 }
 
+// putOff keeps requests back for a time.
+func (s *objectState) putOff(wait time.Duration, now time.Time) {
+	s.lastWait, s.notBefore = wait, now.Add(wait)
+}
+
+// quietAt is when an object that needs no request until then has been quiet for
+// long enough: for longer than the last wait.
+func (s *objectState) quietAt() time.Time {
+	return s.notBefore.Add(max(s.lastWait, minQuiet))
+}
+
 // wait is for how long no request may be sent.
 func (s *objectState) wait(now time.Time) time.Duration {
 	if s == nil {
@@ -218,7 +234,7 @@ func (t *objectTable) get(key Key, uid types.UID) *objectState {
 		s.review()
 	}
 	if s != nil && s.recovered.Swap(false) {
-		s.notBefore = time.Time{}
+		s.delays, s.lastWait, s.notBefore = 0, 0, time.Time{}
 	}
 	return s
 }
@@ -232,13 +248,14 @@ func (t *objectTable) resynced(key Key) {
 	}
 }
 
-// recovered notes that the API server serves a resource again: what was put off
-// need not wait any longer.
-func (t *objectTable) recovered(resource schema.GroupResource) {
+// recovered notes that the API server serves a resource again, in a namespace
+// ("": in all): what was put off need not wait any longer, and what fails again
+// begins anew with short waits.
+func (t *objectTable) recovered(resource schema.GroupResource, namespace string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, s := range t.states {
-		if key.Resource == resource {
+		if key.Resource == resource && (namespace == "" || key.Namespace == namespace) {
 			s.recovered.Store(true)
 		}
 	}
@@ -269,77 +286,22 @@ func (t *objectTable) unseen(key Key) bool {
 	return s != nil && (s.atLeast != "" || s.stale != "")
 }
 
+// tellFailure reports whether a failure of an object is the first that is told
+// since it was quiet. It is for the worker that has the key.
+func (t *objectTable) tellFailure(key Key) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.states[key]
+	if s == nil {
+		return true
+	}
+	told := s.told
+	s.told = true
+	return !told
+}
+
 func (t *objectTable) forget(key Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.states, key)
-}
-
-// parkedWrites remembers what the engine may not write, so that a missing
-// permission costs one request now and then, not one per object.
-type parkedWrites struct {
-	mu      sync.Mutex
-	targets map[parkedTarget]*parking
-}
-
-type parkedTarget struct {
-	resource    schema.GroupVersionResource
-	subresource string
-	namespace   string // a Role may allow one and not another
-}
-
-type parking struct {
-	until time.Time
-	wait  time.Duration
-}
-
-const (
-	firstParking = 5 * time.Second
-	maxParking   = 5 * time.Minute
-)
-
-// park notes a missing permission. It returns when to try again, and whether
-// that is news.
-func (p *parkedWrites) park(t parkedTarget, now time.Time) (wait time.Duration, news bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.targets == nil {
-		p.targets = map[parkedTarget]*parking{}
-	}
-	entry := p.targets[t]
-	if entry == nil {
-		entry = &parking{}
-		p.targets[t] = entry
-		news = true
-	}
-	if now.After(entry.until) {
-		entry.wait = min(max(2*entry.wait, firstParking), maxParking)
-		entry.until = now.Add(entry.wait)
-	}
-	return entry.until.Sub(now), news
-}
-
-// wait returns how long a write has to wait for a permission; 0: it may go.
-func (p *parkedWrites) wait(t parkedTarget, now time.Time) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	entry := p.targets[t]
-	if entry == nil || !now.Before(entry.until) {
-		return 0
-	}
-	return entry.until.Sub(now)
-}
-
-// unpark notes that a write was accepted.
-func (p *parkedWrites) unpark(t parkedTarget) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.targets, t)
-}
-
-// missing lists the permissions that writes wait for.
-func (p *parkedWrites) missing() []parkedTarget {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Collect(maps.Keys(p.targets))
 }

@@ -110,32 +110,6 @@ func TestStatesAreForgotten(t *testing.T) {
 	}
 }
 
-func TestParkedWrites(t *testing.T) {
-	var p parkedWrites
-	target := parkedTarget{resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, namespace: "a"}
-	if w := p.wait(target, now); w != 0 {
-		t.Error("parked from the start")
-	}
-	if w, news := p.park(target, now); w != firstParking || !news {
-		t.Errorf("the first wait is %v, news: %v", w, news)
-	}
-	if w, news := p.park(target, now.Add(time.Second)); w != firstParking-time.Second || news {
-		t.Errorf("a second 403 within the wait makes it %v, news: %v", w, news)
-	}
-	for _, other := range []parkedTarget{{target.resource, "scale", "a"}, {target.resource, "", "b"}} {
-		if w := p.wait(other, now); w != 0 {
-			t.Errorf("%+v is parked too", other)
-		}
-	}
-	if w, _ := p.park(target, now.Add(firstParking+1)); w != 2*firstParking {
-		t.Errorf("the second wait is %v", w)
-	}
-	p.unpark(target)
-	if w := p.wait(target, now); w != 0 || len(p.missing()) != 0 {
-		t.Error("still parked after a write")
-	}
-}
-
 // What was not the object's fault is tried again on the same version.
 func TestARefusalThatMayPassIsTriedAgain(t *testing.T) {
 	a := []*rules.Rule{{Name: "a"}}

@@ -62,8 +62,8 @@ func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEve
 
 // enqueue puts an object's key into the queue; tombstones are unwrapped.
 func (e *Engine) enqueue(resource schema.GroupResource, obj any) {
-	if resource.Resource == "events" && ownEvent(unwrap(obj)) {
-		return // an Event about a fix of an Event about a fix …
+	if u := unwrap(obj); u != nil && e.own(resource, u) {
+		return // views would pass it over
 	}
 	name, err := cache.DeletionHandlingObjectToName(obj)
 	if err != nil {
@@ -71,19 +71,6 @@ func (e *Engine) enqueue(resource schema.GroupResource, obj any) {
 		return
 	}
 	e.add(Key{Resource: resource, Namespace: name.Namespace, Name: name.Name})
-}
-
-// ownEvent reports whether an Event tells of the engine's own work.
-func ownEvent(u *unstructured.Unstructured) bool {
-	if u == nil {
-		return false
-	}
-	for _, field := range []string{"reportingController", "reportingComponent"} {
-		if by, _, _ := unstructured.NestedString(u.Object, field); by == ReportingController {
-			return true
-		}
-	}
-	return false
 }
 
 func (e *Engine) add(key Key) {
@@ -126,12 +113,7 @@ func (e *Engine) processNextWorkItem(ctx context.Context) bool {
 		e.queue.AddAfter(key, again.after)
 	case ctx.Err() != nil: // it failed because of that
 	default:
-		if attempt := e.queue.NumRequeues(key) + 1; attempt == 1 {
-			logger.Error(err, "Sync failed; trying again until it works")
-		} else {
-			// An outage must not log a line for each attempt and object.
-			logger.V(2).Info("Sync failed again", "err", err, "attempt", attempt)
-		}
+		e.tellFailure(logger, key, err)
 		e.queue.AddRateLimited(key)
 	}
 	return true
@@ -168,6 +150,7 @@ type view struct {
 func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err error) {
 	e.syncs.Add(1)
 	p := e.policy.Load()
+	stripped := e.stripped(p)
 	views := e.views(p.rules, key)
 	if len(views) == 0 {
 		e.objects.forget(key)
@@ -185,37 +168,52 @@ func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err err
 	state.caughtUp(views[0].object.GetResourceVersion())
 	d := &decision{
 		Engine: e, policy: p, key: key, state: state, now: time.Now(), lookups: &lookups{Engine: e, object: key},
-		known: e.contentions.knows(key, views[0].object.GetUID()),
+		known: e.contentions.knows(key, views[0].object.GetUID()), stripped: stripped,
 	}
 	defer func() {
-		if err == nil && d.state != nil {
-			d.state.delays = 0
-		}
 		e.objects.keep(key, d.state)
 		if p.tracked {
 			e.dependents.set(key, d.lookups.queries)
 		}
 	}()
 	for _, v := range views {
-		if err := d.decide(ctx, v); err != nil || d.wrote {
-			return 0, err // after a write, the watch brings what the rest is decided on
+		if err := d.decide(ctx, v); err != nil {
+			return 0, err
+		}
+		if d.wrote || d.gone {
+			break // the watch brings what the rest is decided on
 		}
 	}
-	if d.recheck.IsZero() {
+	d.forgiveFailures()
+	if d.wrote || d.recheck.IsZero() {
 		return 0, nil
 	}
-	return max(d.recheck.Sub(d.now), time.Millisecond), nil
+	return max(time.Until(d.recheck), time.Millisecond), nil
+}
+
+// forgiveFailures forgets the object's failures after a write, or when it has
+// been quiet for long enough; until then it is looked at again. An object that
+// is right for a moment does not begin anew.
+func (d *decision) forgiveFailures() {
+	if d.state == nil {
+		return
+	}
+	if quiet := d.state.quietAt(); d.state.delays > 0 && !d.wrote && time.Now().Before(quiet) {
+		d.recheckAt(quiet)
+		return
+	}
+	d.state.delays, d.state.told = 0, false
 }
 
 // views returns an object as the informers have it, in the order of versions;
-// none if it is gone. An informer that has an older state of it than another
-// one is passed over: its event is still to come.
+// none if it is gone, or is the engine's own. An informer that has an older state
+// of it than another one is passed over: its event is still to come.
 func (e *Engine) views(set *rules.Set, key Key) []view {
 	var out []view
 	for _, resource := range set.Versions(key.Resource) {
 		object, ok := e.informers.Get(resource, key.Namespace, key.Name)
 		switch {
-		case !ok:
+		case !ok || e.own(key.Resource, object):
 		case len(out) > 0 && older(object.GetResourceVersion(), out[0].object.GetResourceVersion()):
 		case len(out) > 0 && older(out[0].object.GetResourceVersion(), object.GetResourceVersion()):
 			out = []view{{resource, object}}
@@ -230,7 +228,7 @@ func (e *Engine) views(set *rules.Set, key Key) []view {
 func (d *decision) decide(ctx context.Context, v view) error {
 	info, ok := d.informers.Info(v.resource)
 	if !ok {
-		return nil // gone since; what comes back is enqueued anew
+		return nil // gone, or not known for now; what comes back, or is known again, is enqueued anew
 	}
 	all, _ := d.about(v, info)
 	if d.state.splitting() {
@@ -269,6 +267,7 @@ type decision struct {
 	hasStatus    bool
 	namespace    map[string]any // its Namespace; nil where no rule reads it
 	lookups      *lookups
+	stripped     []schema.GroupVersionResource
 	preview      bool          // verdicts of all rules are wanted, and the server is only asked
 	recheck      time.Time     // when it is due again; zero: never
 	state        *objectState  // nil as long as there is nothing to remember
@@ -310,79 +309,4 @@ func (d *decision) findNamespace(info gvr.Info, available gvr.Availability) bool
 		d.namespace = ns.Object
 	}
 	return ok
-}
-
-// writeTogether runs all rules and sends what they change, as one request per
-// subresource.
-func (d *decision) writeTogether(ctx context.Context, all []*rules.Rule) error {
-	free, wait := d.free(ctx, all)
-	result := d.evaluate(free, d.object.Object)
-	if d.outdated() {
-		return errOutdated // what it missed may be missing because nobody needs it any more
-	}
-	if d.giveWay(ctx, result) {
-		return d.writeTogether(ctx, all)
-	}
-	d.reportErrors(ctx, free, result)
-	err := d.send(ctx, result)
-	var refused *refusedError
-	if errors.As(err, &refused) {
-		if len(refused.request.Rules) > 1 {
-			d.remember().split = true
-			if d.wrote {
-				return nil
-			}
-			return d.writeOneByOne(ctx, all)
-		}
-		d.hold(ctx, refused)
-		if d.wrote {
-			return nil // the watch brings the object that the rest is decided on
-		}
-		return d.writeTogether(ctx, all)
-	}
-	if err == nil {
-		d.retryHeld(wait)
-	}
-	return err
-}
-
-// writeOneByOne finds the culprit after a composed request was refused: each
-// rule is evaluated and sent alone. After a write the next one waits for the
-// fresh object. When nothing is left to write, the rules go together again.
-func (d *decision) writeOneByOne(ctx context.Context, all []*rules.Rule) error {
-	free, _ := d.free(ctx, all)
-	for i := range free {
-		alone := free[i : i+1]
-		result := d.evaluate(alone, d.object.Object)
-		if d.giveWay(ctx, result) || len(result.Requests) == 0 {
-			continue
-		}
-		err := d.send(ctx, result)
-		var refused *refusedError
-		if errors.As(err, &refused) {
-			d.hold(ctx, refused)
-			err = nil
-		}
-		if err != nil || d.wrote || d.gone {
-			return err
-		}
-	}
-	d.remember().split = false
-	_, wait := d.free(ctx, all)
-	d.retryHeld(wait)
-	return nil
-}
-
-// free returns the rules that nothing keeps from the object, and after which
-// time one that was refused may be tried again (0: none is waiting for time).
-func (d *decision) free(ctx context.Context, all []*rules.Rule) ([]*rules.Rule, time.Duration) {
-	return d.state.free(d.willing(ctx, all), d.object.GetResourceVersion(), time.Now())
-}
-
-// retryHeld has the object looked at again when a refused rule may be tried
-// again. Once does not wait for that.
-func (d *decision) retryHeld(wait time.Duration) {
-	if wait > 0 && d.pending == nil {
-		d.recheckAt(time.Now().Add(wait))
-	}
 }

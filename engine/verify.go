@@ -30,7 +30,7 @@ func (d *decision) accepted(ctx context.Context, request *rules.Request, version
 	for _, r := range unmet {
 		d.holdRule(ctx, r, written, false, "Ineffective", "the server accepted the change but did not keep it: it was normalised, dropped or set back at once")
 	}
-	d.parked.unpark(d.parkedTarget(request))
+	d.permissions.granted(d.permissionFor(request))
 	if kept := slices.DeleteFunc(slices.Clone(request.Rules), func(r *rules.Rule) bool { return slices.Contains(unmet, r) }); len(kept) > 0 {
 		verdicts := verdictsOf(result.Verdicts, kept)
 		d.noteWrites(verdicts, newestTime(answer))

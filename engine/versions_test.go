@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +87,7 @@ mode: Audit
 patch: {merge: {spec: {size: 9}}}`, one)))
 	f.eventually(15*time.Second, widgets[1], "a", int64(7), "spec", "size")
 	f.settle("widgets")
-	f.eventually(time.Second, widgets[0], "a", int64(1), "spec", "size")
+	f.eventually(soon, widgets[0], "a", int64(1), "spec", "size")
 	if accepted, all := f.writes("widgets"); accepted != 1 || all != 1 {
 		t.Errorf("%d writes, %d accepted, want 1", all, accepted)
 	}
@@ -130,6 +131,53 @@ patch: {merge: {metadata: {labels: {team: web}}}}`))
 	}
 	if u, ok := f.engine.informers.Get(deployments, f.ns, "web"); !ok || len(u.GetManagedFields()) > 0 {
 		t.Errorf("a cache holds managedFields that nobody reads: %v", ok)
+	}
+}
+
+// An object that goes while it is written in one version is not written in the
+// other, and nothing is refused.
+func TestAnObjectThatGoesBetweenTwoVersions(t *testing.T) {
+	f := newFixture(t)
+	logs := captureLogs(t)
+	group := f.ns + ".example.io"
+	v1 := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
+	f.versionedCRD(group)
+	set := func(size int) (out []string) {
+		for name, version := range map[string]string{"one": "v1", "two": "v1alpha1"} {
+			out = append(out, rule(name, fmt.Sprintf(`
+resource: {group: %s, version: %s, resource: widgets}
+condition: object.spec.?size.orValue(0) == %d
+patch: {merge: {metadata: {labels: {%s: web}}}}`, group, version, size, name)))
+		}
+		return out
+	}
+	f.create(v1, `{apiVersion: %s/v1, kind: Widget, metadata: {name: w}, spec: {size: 1}}`, group)
+	var sent attempts
+	config := f.between(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/widgets/w") {
+			if sent.note(); len(sent.times()) == 1 {
+				_ = f.client.Resource(v1).Namespace(f.ns).Delete(r.Context(), "w", metav1.DeleteOptions{})
+			}
+		}
+		return next.RoundTrip(r)
+	})
+	f.startAs(config, Options{}, set(2)...)
+	f.wantReadyz(15*time.Second, "v1/widgets: synced, 1 object", "v1alpha1/widgets: synced, 1 object")
+	f.reload(set(1)...) // both versions are known when the first is written
+	testcluster.Eventually(t, 10*time.Second, func() error {
+		f.engine.objects.mu.Lock()
+		defer f.engine.objects.mu.Unlock()
+		if n, states := len(sent.times()), len(f.engine.objects.states); n == 0 || states > 0 {
+			return fmt.Errorf("%d requests, %d objects remembered", n, states)
+		}
+		return nil
+	})
+	f.settle("widgets")
+	if got := logs.matching("Rule failed"); len(got) > 0 {
+		t.Errorf("something is refused:\n%s", strings.Join(got, ""))
+	}
+	if n := len(sent.times()); n != 1 {
+		t.Errorf("%d requests about an object that is gone, want 1", n)
 	}
 }
 

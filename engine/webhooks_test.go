@@ -175,7 +175,7 @@ func TestADenialThatLooksLikeAMissingPermission(t *testing.T) {
 		t.Errorf("a denial is taken for a missing permission:\n%s", body)
 	}
 	f.configMap("free")
-	f.eventually(time.Second, configmaps, "free", "yes", "data", "fixed")
+	f.eventually(soon, configmaps, "free", "yes", "data", "fixed")
 	f.wantRequests("denied", 3)
 
 	w.Judge(admit)
@@ -312,7 +312,7 @@ func TestAWebhookOutOfOrder(t *testing.T) {
 		f.wantEvent(name, "Warning PatchDelayed: rule mark: the change waits for the API server: InternalError")
 	}
 	f.configMap("free")
-	f.eventually(time.Second, configmaps, "free", "yes", "data", "fixed")
+	f.eventually(soon, configmaps, "free", "yes", "data", "fixed")
 	testcluster.Eventually(t, 10*time.Second, func() error {
 		if got := len(f.requestsTo("fails")); got < slowAttempts+4 {
 			return fmt.Errorf("%d attempts", got)

@@ -28,7 +28,7 @@ func (d *decision) send(ctx context.Context, result rules.Result) error {
 			d.recordDryRun(ctx, request, verdictsOf(result.Verdicts, request.Rules))
 			continue
 		}
-		if wait := d.parked.wait(d.parkedTarget(request), time.Now()); wait > 0 {
+		if wait := d.permissions.wait(d.permissionFor(request), time.Now()); wait > 0 {
 			d.waitForPermission(wait)
 			continue
 		}
@@ -46,18 +46,6 @@ func (d *decision) send(ctx context.Context, result rules.Result) error {
 		version = answer.GetResourceVersion()
 	}
 	return nil
-}
-
-func (d *decision) parkedTarget(request *rules.Request) parkedTarget {
-	return parkedTarget{d.resource, request.Subresource, d.key.Namespace}
-}
-
-// waitForPermission has the object looked at again when its write may be tried
-// again. Once does not wait for a Role: it tells what was missing.
-func (d *decision) waitForPermission(wait time.Duration) {
-	if d.pending == nil {
-		d.recheckAt(time.Now().Add(wait))
-	}
 }
 
 // patch sends one request: the only call of the engine that changes objects.

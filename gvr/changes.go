@@ -24,18 +24,23 @@ func (m *Manager) changeLocked(s *Status, state State, reason string) {
 func (m *Manager) announce() {
 	for {
 		m.mu.Lock()
-		if m.announcing || len(m.pending) == 0 {
+		if m.announcing || len(m.pending)+len(m.renewed) == 0 {
 			m.mu.Unlock()
 			return
 		}
-		changes, logger := m.pending, m.logger
-		m.pending, m.announcing = nil, true
+		changes, renewed, logger := m.pending, m.renewed, m.logger
+		m.pending, m.renewed, m.announcing = nil, nil, true
 		m.mu.Unlock()
 
 		for _, change := range changes {
 			m.logFor(change.Resource).write(logger, change, time.Now())
 			if m.options.OnStateChange != nil {
 				m.options.OnStateChange(change)
+			}
+		}
+		if m.options.OnRenewal != nil {
+			for _, gvr := range renewed {
+				m.options.OnRenewal(gvr)
 			}
 		}
 

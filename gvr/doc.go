@@ -23,7 +23,8 @@
 // seen within 20 s, a stop takes effect at once, and this package knows and says what goes on.
 //
 // What is in use can change at any time: Use starts and stops informers, and Adapt gives those that go on the indexes
-// that have become necessary. Neither touches an informer whose resource is wanted as it was.
+// that have become necessary; where objects have to be read again, the store before serves meanwhile. Neither touches
+// an informer whose resource is wanted as it was.
 //
 // # What an informer's end means
 //

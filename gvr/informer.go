@@ -18,25 +18,31 @@ import (
 )
 
 // informer is one informer for one resource and scope, from its start to its stop; it is never started again.
-// Manager.mu guards the fields below it.
+// Manager.mu guards the last fields, from stopped on.
 type informer struct {
-	shared cache.SharedIndexInformer
+	shared  cache.SharedIndexInformer
+	handler cache.ResourceEventHandler // nil: none
 	// delivered is done when the handler has been given the whole first list,
-	// which is later than the store has it. Nil without a handler.
+	// which is later than the store has it. Nil before addHandler, and without a handler.
 	delivered     cache.DoneChecker
 	cancel        context.CancelFunc
-	managedFields bool // whether its objects keep theirs
+	ended         chan struct{} // closed when it has ended, and the handler gets nothing more
+	managedFields bool          // whether its objects keep theirs
 
 	stopped bool // what comes in after this is not news any more
 	health  health
 	status  Status
+	// successor fills its store, unseen, and then serves in place of this one; nil: none. See succeedLocked.
+	successor *informer
+	unseen    bool // it is a successor that does not serve yet
 }
 
-// newInformer makes an informer; runLocked starts it.
+// newInformer makes an informer; addHandler gives it its handler, and runLocked starts it.
 func (m *Manager) newInformer(client dynamic.Interface, gvr schema.GroupVersionResource, namespace string) (*informer, error) {
 	i := &informer{
 		health: health{resource: gvr.GroupResource(), namespace: namespace},
 		status: Status{Resource: gvr, Namespace: namespace},
+		ended:  make(chan struct{}),
 	}
 	report := func(verb string, err error) { m.observed(i, verb, err) }
 	client = &attempts{Interface: client, backoff: attemptBackoff, report: report}
@@ -48,18 +54,24 @@ func (m *Manager) newInformer(client dynamic.Interface, gvr schema.GroupVersionR
 	if err := prepare(i.shared, transform, report); err != nil {
 		return nil, err
 	}
-	if m.options.Handler == nil {
-		return i, nil
-	}
-	if handler := m.options.Handler(gvr); handler != nil {
-		quiet := logr.Discard()
-		registration, err := i.shared.AddEventHandlerWithOptions(handler, cache.HandlerOptions{Logger: &quiet})
-		if err != nil {
-			return nil, fmt.Errorf("add handler: %w", err)
-		}
-		i.delivered = registration.HasSyncedChecker()
+	if m.options.Handler != nil {
+		i.handler = m.options.Handler(gvr)
 	}
 	return i, nil
+}
+
+// addHandler has the handler given all events, of objects that are in the store already too.
+func (i *informer) addHandler() error {
+	if i.handler == nil {
+		return nil
+	}
+	quiet := logr.Discard()
+	registration, err := i.shared.AddEventHandlerWithOptions(i.handler, cache.HandlerOptions{Logger: &quiet})
+	if err != nil {
+		return fmt.Errorf("add handler: %w", err)
+	}
+	i.delivered = registration.HasSyncedChecker()
+	return nil
 }
 
 // indexers are copied: what the option returned is not modified.
@@ -99,23 +111,32 @@ func stripManagedFields(obj any) (any, error) {
 
 func keepAll(obj any) (any, error) { return obj, nil }
 
-func (m *Manager) runLocked(i *informer) {
+// runLocked starts an informer, and calls filled when its store has synced. The context is that of the informer.
+func (m *Manager) runLocked(i *informer, filled func(context.Context)) {
 	ctx, cancel := context.WithCancel(m.ctx)
 	i.cancel = cancel
-	m.goroutines.Go(func() { i.shared.RunWithContext(silent(ctx)) })
 	m.goroutines.Go(func() {
-		for _, synced := range []cache.DoneChecker{i.shared.HasSyncedChecker(), i.delivered} {
-			if synced == nil {
-				continue
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-synced.Done():
-			}
-		}
-		m.update(i, func(h *health) { h.synced = true })
+		defer close(i.ended)
+		i.shared.RunWithContext(silent(ctx))
 	})
+	m.goroutines.Go(func() {
+		if done(ctx, i.shared.HasSyncedChecker()) {
+			filled(ctx)
+		}
+	})
+}
+
+// done waits for something; nil is nothing. It is false if ctx ends first.
+func done(ctx context.Context, what cache.DoneChecker) bool {
+	if what == nil {
+		return true
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-what.Done():
+		return true
+	}
 }
 
 // silent switches client-go's logging off: it logs errors with the server's message, at a rate of its own.
@@ -135,8 +156,10 @@ func (m *Manager) update(i *informer, change func(*health)) {
 	m.mu.Lock()
 	if !i.stopped && !m.stopped {
 		change(&i.health)
-		state, reason := i.health.state()
-		m.changeLocked(&i.status, state, reason)
+		if !i.unseen {
+			state, reason := i.health.state()
+			m.changeLocked(&i.status, state, reason)
+		}
 	}
 	m.mu.Unlock()
 	m.announce()

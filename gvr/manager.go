@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +50,10 @@ type Options struct {
 	// OnStateChange is called after a State or a Reason has changed, one call at a time, in order, Objects not set. It
 	// should return quickly, and may call the Manager. Resources that are no longer in use are not announced. May be nil.
 	OnStateChange func(Status)
+	// OnRenewal is called, like OnStateChange and never beside it, after something else about a resource in use has
+	// changed that only the Manager can see: its Info, or that this is known again, while informers run; or whether its
+	// objects are Stripped. May be nil.
+	OnRenewal func(schema.GroupVersionResource)
 }
 
 // Manager keeps the informers. See the package comment.
@@ -71,6 +76,7 @@ type Manager struct {
 	resources map[schema.GroupVersionResource]*resource
 	// pending are state changes to be announced; announcing says that a goroutine is at it.
 	pending    []Status
+	renewed    []schema.GroupVersionResource // to be announced too
 	announcing bool
 	// logs belongs to the goroutine that announces.
 	logs map[schema.GroupVersionResource]*changeLog
@@ -86,6 +92,8 @@ type resource struct {
 	informers map[string]*informer
 	// uid of the CRD that the informers belong to, "" if unknown.
 	uid types.UID
+	// info is what was known when that was last looked at. It is empty if nothing was, while the informers run on.
+	info Info
 	// parked is the status while there are no informers.
 	parked Status
 }
@@ -208,7 +216,7 @@ func (m *Manager) reconcileResourceLocked(r *resource, v verdict) {
 	running := len(r.informers) > 0
 	switch {
 	case v.presence == unknown && running:
-		return // a failed discovery stops nothing
+		r.info = Info{} // a failed discovery stops nothing
 	case v.presence == unknown && m.world.discovered == nil && m.world.discoveryError != "":
 		m.parkLocked(r, Failing, v.reason)
 	case v.presence != present:
@@ -220,8 +228,13 @@ func (m *Manager) reconcileResourceLocked(r *resource, v verdict) {
 		if v.uid != "" {
 			r.uid = v.uid // CRDs have become readable
 		}
+		if !reflect.DeepEqual(r.info, v.info) {
+			r.info = v.info
+			m.renewed = append(m.renewed, r.gvr)
+		}
 	default:
 		m.stopLocked(r) // the CRD was replaced: what is in the store belongs to the one before
+		r.info = v.info
 		m.startLocked(r, v.uid)
 	}
 }
@@ -233,8 +246,10 @@ func (m *Manager) parkLocked(r *resource, state State, reason string) {
 
 func (m *Manager) stopLocked(r *resource) {
 	for _, i := range r.informers {
-		i.stopped = true
-		i.cancel()
+		for ; i != nil; i = i.successor {
+			i.stopped = true
+			i.cancel()
+		}
 	}
 	if len(r.informers) > 0 {
 		// Whatever parks the resource now is news, even if it was parked for the same reason before.
@@ -254,6 +269,9 @@ func (m *Manager) startLocked(r *resource, uid types.UID) {
 	informers := map[string]*informer{}
 	for _, namespace := range m.namespaces {
 		i, err := m.newInformer(client, r.gvr, namespace)
+		if err == nil {
+			err = i.addHandler()
+		}
 		if err != nil {
 			m.changeLocked(&r.parked, Failing, "its informer could not be created")
 			return
@@ -264,6 +282,10 @@ func (m *Manager) startLocked(r *resource, uid types.UID) {
 	for _, namespace := range slices.Sorted(maps.Keys(informers)) {
 		i := informers[namespace]
 		m.changeLocked(&i.status, Syncing, "")
-		m.runLocked(i)
+		m.runLocked(i, func(ctx context.Context) {
+			if done(ctx, i.delivered) {
+				m.update(i, func(h *health) { h.synced = true })
+			}
+		})
 	}
 }

@@ -94,6 +94,23 @@ func (m *Manager) Synced(gvr schema.GroupVersionResource) bool {
 	return true
 }
 
+// Stripped says whether objects in the stores of a resource come without their managedFields. Where those are wanted,
+// it becomes false once and stays so: who has asked before reading an object knows what that object lacks.
+func (m *Manager) Stripped(gvr schema.GroupVersionResource) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	r := m.resources[gvr]
+	if r == nil {
+		return false
+	}
+	for _, i := range r.informers {
+		if !i.managedFields {
+			return true
+		}
+	}
+	return false
+}
+
 // LastSyncVersion returns the newest resource version that the store for a resource and namespace has seen, bookmarks
 // included, to be compared with k8s.io/apimachinery/pkg/util/resourceversion. It is empty while nothing is known.
 func (m *Manager) LastSyncVersion(gvr schema.GroupVersionResource, namespace string) string {

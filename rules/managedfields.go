@@ -13,13 +13,15 @@ import (
 // leaves it out where nobody reads it; where somebody does, it must not look
 // absent.
 func (s *Set) ReadsManagedFields(resource schema.GroupVersionResource) bool {
-	if slices.ContainsFunc(s.For(resource), func(r *Rule) bool { return managedFieldsIn(r.objectReads) }) {
-		return true
-	}
-	if resource == namespaces && managedFieldsIn(s.namespace) {
-		return true
-	}
-	return slices.ContainsFunc(s.lookups, func(l *Lookup) bool { return l.Resource == resource && managedFieldsIn(l.reads) })
+	return slices.ContainsFunc(s.rules, func(r *Rule) bool { return r.ReadsManagedFields(resource) })
+}
+
+// ReadsManagedFields is the same of one rule: in its objects, in their
+// Namespaces or in what it looks up.
+func (r *Rule) ReadsManagedFields(resource schema.GroupVersionResource) bool {
+	return slices.Contains(r.Resources, resource) && managedFieldsIn(r.objectReads) ||
+		resource == namespaces && managedFieldsIn(r.namespaceReads) ||
+		slices.ContainsFunc(r.Lookups, func(l *Lookup) bool { return l.Resource == resource && managedFieldsIn(l.reads) })
 }
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}

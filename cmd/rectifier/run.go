@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strings"
@@ -97,12 +98,12 @@ func (f *runFlags) validate(cmd *cobra.Command) error {
 		return fmt.Errorf("--field-manager must be 1 to %d bytes of printable text", maxFieldManager)
 	case f.engine.Workers < 1:
 		return errors.New("--workers must be at least 1")
-	case f.engine.QPS == 0 || f.engine.QPS > 0 && f.engine.Burst < 1:
-		return errors.New("--qps must not be 0 (negative is no limit), and --burst must be at least 1")
+	case f.engine.QPS == 0 || math.IsNaN(float64(f.engine.QPS)) || f.engine.QPS > 0 && f.engine.Burst < 1:
+		return errors.New("--qps must be a number other than 0 (negative is no limit), and --burst must be at least 1")
 	case f.engine.Resync < minResync:
 		return fmt.Errorf("--resync must be at least %v", minResync)
 	case f.engine.Contention.Count < 1 || f.engine.Contention.Cap < f.engine.Contention.Count:
-		return errors.New("--contention-count must be at least 1, and --contention-cap must not be below it")
+		return fmt.Errorf("--contention-count must be at least 1, and --contention-cap must not be below it: they are %d and %d", f.engine.Contention.Count, f.engine.Contention.Cap)
 	case f.engine.Contention.Window < minContentionWindow:
 		return fmt.Errorf("--contention-window must be at least %v", minContentionWindow)
 	case f.timeout <= 0:

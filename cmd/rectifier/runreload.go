@@ -16,8 +16,9 @@ type ruleSource interface {
 	Read() ([]rules.Source, error)
 	// Watch calls changed with all rules when they are not as they were last
 	// read, one call at a time, until ctx ends. An error says that they cannot be
-	// read for now; Watch goes on, and calls changed when they can be again.
-	Watch(ctx context.Context, changed func([]rules.Source, error))
+	// read for now; Watch goes on, and calls changed when they can be again. If
+	// changed returns an error, it is called again later.
+	Watch(ctx context.Context, changed func([]rules.Source, error) error)
 }
 
 // loadFrom is load for rules that come from elsewhere than the paths.
@@ -36,6 +37,7 @@ type reloader struct {
 	engine *engine.Engine
 	set    *rules.Set      // in force
 	told   map[string]bool // the problems of the last load: they have been logged
+	failed string          // why the last load did not come to that; empty: it did
 }
 
 // newReloader goes on from the rules that the engine was made with.
@@ -46,15 +48,21 @@ func newReloader(flags *ruleFlags, e *engine.Engine, set *rules.Set, problems []
 // run reloads the rules whenever they change, until ctx ends.
 func (r *reloader) run(ctx context.Context, source ruleSource) {
 	logger := klog.FromContext(ctx)
-	source.Watch(ctx, func(files []rules.Source, err error) {
+	source.Watch(ctx, func(files []rules.Source, err error) error {
 		sources, err := r.flags.withBuiltin(files, err)
 		if err == nil {
 			err = r.reload(logger, sources)
 		}
-		if err != nil {
-			logger.Error(err, "Rules not reloaded; those that were loaded before stay in force")
-			r.engine.KeepRules(err)
+		if err == nil {
+			r.failed = ""
+			return nil
 		}
+		if r.failed != err.Error() {
+			r.failed = err.Error()
+			logger.Error(err, "Rules not reloaded; those that were loaded before stay in force")
+		}
+		r.engine.KeepRules(err)
+		return err
 	})
 }
 
@@ -74,6 +82,9 @@ func (r *reloader) reload(logger klog.Logger, sources []rules.Source) error {
 		}
 	}
 	r.told = texts(problems)
+	if err := r.flags.checkChoice(set, problems); err != nil {
+		logger.Error(nil, "A rule that was chosen is not there any more", "reason", err.Error())
+	}
 	if len(set.All()) == 0 {
 		logger.Error(nil, "There is no rule any more: nothing is put right until there is one")
 	}

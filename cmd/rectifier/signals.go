@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// defaultSignals lets SIGINT and SIGTERM end the process at once, unless the
+// defaultSignals lets SIGINT, SIGTERM and SIGHUP end the process at once, unless the
 // command has something to bring to an end by itself: most commands only read
 // and print, and may be waiting for standard input.
 func defaultSignals(cmd *cobra.Command) {
@@ -19,6 +19,6 @@ func defaultSignals(cmd *cobra.Command) {
 	case cmd.Name() == "diff" && changed("cluster"):
 	case cmd.Name() == "explain" && !changed("filename"):
 	default:
-		signal.Reset(os.Interrupt, syscall.SIGTERM)
+		signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	}
 }

@@ -25,7 +25,7 @@ func TestASignalEndsWhatOnlyReads(t *testing.T) {
 		{"lint", "-"}, {"test", "-"}, {"rbac", "-r", "-"}, {"import", "-"},
 		{"fix", "-r", rule, "-"}, {"diff", "-r", rule, "-"}, {"explain", "-r", rule, "-f", "-"},
 	} {
-		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
 			cmd := exec.Command(binary, args...)
 			in, err := cmd.StdinPipe()
 			if err != nil {

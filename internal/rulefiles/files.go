@@ -20,10 +20,12 @@ type Files struct {
 	times times
 
 	kept []rules.Source // from what can be read once only
-	last []rules.Source // what Read or changed was last given
+	last []rules.Source // what Read or changed last took
+	seen []rules.Source // what was last read
 
-	failures int    // in a row
-	told     string // the last error that changed was given; empty after a success
+	failures int           // in a row
+	told     string        // the last error that changed was given; empty after a success
+	wait     time.Duration // until changed is called again that did not take the files; 0: it did
 }
 
 // times are how long Watch waits; they are variables for tests only.
@@ -60,6 +62,12 @@ func readOnce(path string) bool {
 
 // Read reads all files.
 func (f *Files) Read() ([]rules.Source, error) {
+	sources, err := f.read()
+	f.last = sources
+	return sources, err
+}
+
+func (f *Files) read() ([]rules.Source, error) {
 	if len(f.once) > 0 && f.kept == nil {
 		kept, err := rules.Read(f.once, f.stdin)
 		if err != nil {
@@ -71,24 +79,25 @@ func (f *Files) Read() ([]rules.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.last = slices.Concat(sources, f.kept)
-	return f.last, nil
+	return slices.Concat(sources, f.kept), nil
 }
 
-// Watch calls changed with all files when they are not as they were when they
-// were last read, until ctx ends. An error means that they cannot be read at the
-// moment: it is passed on once, if it lasts, and the files that were read before
-// are still what counts; when they can be read again, changed is called in any
-// case. Calls come one at a time.
-func (f *Files) Watch(ctx context.Context, changed func([]rules.Source, error)) {
+// Watch calls changed with all files when they are not as they were and stay so
+// for a moment, until ctx ends. An error means that they cannot be read for now:
+// it is passed on once, if it lasts, and the files that were read before are
+// still what counts; when they can be read again, changed is called in any case.
+// If changed returns an error, it has not taken the files, and is called again after
+// a time that grows, or when they change. Calls come one at a time.
+func (f *Files) Watch(ctx context.Context, changed func([]rules.Source, error) error) {
 	if len(f.paths) == 0 {
 		return // nothing can change
 	}
 	w := newWatcher(ctx)
 	defer w.close()
 	w.follow(f.paths)
-	var burst time.Time                     // when it began; zero: there is none
-	timer := time.NewTimer(f.look(changed)) // they may have changed since they were read
+	var burst time.Time // when it began; zero: there is none
+	// They may have changed since they were read.
+	timer := time.NewTimer(f.look(changed))
 	defer timer.Stop()
 	for {
 		select {
@@ -110,25 +119,36 @@ func (f *Files) Watch(ctx context.Context, changed func([]rules.Source, error)) 
 
 // look reads the files and passes on what is new. It returns when to look again
 // if there is no event.
-func (f *Files) look(changed func([]rules.Source, error)) time.Duration {
-	before := f.last
-	sources, err := f.Read()
+func (f *Files) look(changed func([]rules.Source, error) error) time.Duration {
+	before := f.seen
+	sources, err := f.read()
 	if err != nil {
 		f.failures++
 		// In the middle of a change a file can be missing for a moment.
 		if f.failures > 1 && f.told != err.Error() {
 			f.told = err.Error()
-			changed(nil, err)
+			_ = changed(nil, err) // there is nothing to take
 		}
 		return f.times.retry
 	}
-	if f.told != "" || !slices.EqualFunc(before, sources, same) {
-		changed(sources, nil)
+	f.seen = sources
+	switch {
+	case f.told == "" && f.wait == 0 && same(sources, f.last):
+	case !same(sources, before):
+		return f.times.quiet // it may be half written: see whether it stays
+	default:
+		if changed(sources, nil) != nil {
+			f.wait = min(max(2*f.wait, f.times.retry), f.times.poll)
+			return f.wait
+		}
+		f.last = sources
 	}
-	f.failures, f.told = 0, ""
+	f.failures, f.told, f.wait = 0, "", 0
 	return f.times.poll
 }
 
-func same(a, b rules.Source) bool {
-	return a.Name == b.Name && a.Listed == b.Listed && bytes.Equal(a.Data, b.Data)
+func same(a, b []rules.Source) bool {
+	return slices.EqualFunc(a, b, func(a, b rules.Source) bool {
+		return a.Name == b.Name && a.Listed == b.Listed && bytes.Equal(a.Data, b.Data)
+	})
 }

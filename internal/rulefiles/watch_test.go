@@ -2,6 +2,7 @@ package rulefiles
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -60,12 +61,13 @@ func (w *watching) start() *watching {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		w.files.Watch(ctx, func(sources []rules.Source, err error) {
+		w.files.Watch(ctx, func(sources []rules.Source, err error) error {
 			c := call{files: show(sources)}
 			if err != nil {
 				c.err = err.Error()
 			}
 			w.calls <- c
+			return nil
 		})
 	}()
 	w.Cleanup(func() {
@@ -259,12 +261,81 @@ func TestWhatGivesNoEvent(t *testing.T) {
 	must(t, os.Mkdir("rules", 0o755))
 	must(t, os.Link("elsewhere/a.yaml", "rules/a.yaml"))
 	w := watch(t, "rules")
-	w.files.times.poll = 100 * time.Millisecond
 	write(t, "elsewhere/a.yaml", "b")
 	w.start()
 	w.want("rules/a.yaml=b")
+
+	w = watch(t, "rules")
+	w.files.times.poll = 100 * time.Millisecond
+	w.start()
 	write(t, "elsewhere/a.yaml", "c")
 	w.want("rules/a.yaml=c")
+}
+
+// An error is passed on if it lasts, and once; the end of one that was not
+// passed on is no news.
+func TestErrorsArePassedOnOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "rules/a.yaml", "a")
+	f := watch(t, "rules").files
+	away := func() { must(t, os.Rename("rules", "away")) }
+	back := func() { must(t, os.Rename("away", "rules")) }
+	for i, step := range []struct {
+		do   func()
+		want string // how changed is called
+	}{
+		{func() {}, ""},
+		{away, ""}, {back, ""},
+		{away, ""}, {func() {}, "error"}, {func() {}, ""}, {back, "files"}, {func() {}, ""},
+		{away, ""}, {func() {}, "error"}, {back, "files"},
+		// What does not stay is not passed on.
+		{func() { write(t, "rules/a.yaml", "") }, ""}, {func() { write(t, "rules/a.yaml", "b") }, ""}, {func() {}, "files"}, {func() {}, ""},
+		{func() { write(t, "rules/a.yaml", "") }, ""}, {func() { write(t, "rules/a.yaml", "b") }, ""}, {func() {}, ""},
+	} {
+		step.do()
+		got := ""
+		f.look(func(_ []rules.Source, err error) error {
+			if got = "files"; err != nil {
+				got = "error"
+			}
+			return nil
+		})
+		if got != step.want {
+			t.Errorf("step %d: changed was called with %q, want %q", i, got, step.want)
+		}
+	}
+}
+
+// Files that were not taken are offered again, more and more seldom, until they
+// are; also those that were in force before, for whoever was told of the others.
+func TestFilesThatAreNotTakenAreOfferedAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "rules/a.yaml", "a")
+	f := watch(t, "rules").files
+	f.times = times{quiet: time.Millisecond, poll: 7 * time.Second, retry: 2 * time.Second}
+	busy := errors.New("busy")
+	for i, step := range []struct {
+		content string
+		answer  error
+		want    string // what changed is called with
+		next    time.Duration
+	}{
+		{"a", nil, "", 7 * time.Second},
+		{"b", busy, "", time.Millisecond}, {"b", busy, "b", 2 * time.Second}, {"b", busy, "b", 4 * time.Second}, {"b", busy, "b", 7 * time.Second},
+		{"b", nil, "b", 7 * time.Second}, {"b", nil, "", 7 * time.Second},
+		{"c", busy, "", time.Millisecond}, {"c", busy, "c", 2 * time.Second},
+		{"b", nil, "", time.Millisecond}, {"b", nil, "b", 7 * time.Second}, {"b", nil, "", 7 * time.Second},
+	} {
+		write(t, "rules/a.yaml", step.content)
+		got := ""
+		next := f.look(func(sources []rules.Source, _ error) error {
+			got = string(sources[0].Data)
+			return step.answer
+		})
+		if got != step.want || next != step.next {
+			t.Errorf("step %d: changed was called with %q, and is again after %v; want %q, %v", i, got, next, step.want, step.next)
+		}
+	}
 }
 
 // A pipe has its content once: it is kept, and not taken for empty later.
