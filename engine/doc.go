@@ -24,11 +24,28 @@
 //     the workers are on one of them.
 //   - A request that failed is not sent again before its time, however often
 //     the object changes.
+//   - A rule gives way to whoever keeps setting its change back, and says to whom.
 //   - A panic is an error of the object, or of the resource, that it was about.
 //   - Of several instances with one lease, one works. It writes only as long as
 //     nobody else can have taken the lease; then it ends.
 //   - Rules can be replaced at any time: see SetRules. A decision is made by one
 //     set of rules, and written only while that is in force.
+//
+// Where it stands, in the order of that way:
+//
+//	sync.go        handlers, queue, one decision; onebyone.go: after a refusal
+//	queue.go       turns of resources; failurelog.go: what is logged of retries
+//	lookups.go     what rules may read and need; dependents.go: who read what
+//	state.go       what is remembered of an object; giveway.go and contention*.go:
+//	               fights, managers.go: with whom
+//	write.go       the PATCH; verify.go: what came back
+//	failures.go    what becomes of a refusal; errors.go: its class; retryafter.go,
+//	               permissions.go
+//	record.go      what is told; events.go and delivery.go: Events; metrics.go
+//	policy.go      the rules in force; reload.go: others
+//	leader.go      the lease, lease.go: its lock; shutdown.go; panics.go
+//	health.go      /readyz; standing.go, advice.go
+//	once.go        --once; preview.go and dryrun.go: diff
 //
 // Objects of the cache are read-only throughout. Run-time state lives here, by
 // key, never on rules.

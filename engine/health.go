@@ -19,7 +19,7 @@ import (
 	"github.com/rectifier-dev/rectifier/rules"
 )
 
-// Serve answers /healthz and /readyz until ctx ends. It closes the listener.
+// Serve answers /healthz, /readyz and /metrics until ctx ends. It closes the listener.
 func (e *Engine) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: 5 * time.Second}
 	klog.FromContext(ctx).Info("Serving health checks", "address", listener.Addr())

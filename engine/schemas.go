@@ -152,10 +152,3 @@ func (e *Engine) needSchemas() []schema.GroupVersionResource {
 	}
 	return out
 }
-
-// enqueueAll enqueues all objects of a resource.
-func (e *Engine) enqueueAll(resource schema.GroupVersionResource) {
-	for _, name := range e.informers.Keys(resource) {
-		e.add(Key{Resource: resource.GroupResource(), Namespace: name.Namespace, Name: name.Name})
-	}
-}

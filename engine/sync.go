@@ -78,6 +78,13 @@ func (e *Engine) add(key Key) {
 	e.queue.Add(key)
 }
 
+// enqueueAll enqueues all objects of a resource.
+func (e *Engine) enqueueAll(resource schema.GroupVersionResource) {
+	for _, name := range e.informers.Keys(resource) {
+		e.add(Key{Resource: resource.GroupResource(), Namespace: name.Namespace, Name: name.Name})
+	}
+}
+
 // runWorker handles keys until the queue is shut down.
 func (e *Engine) runWorker(ctx context.Context) {
 	for !e.abandoned.Load() && e.processNextWorkItem(ctx) {
