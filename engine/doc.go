@@ -33,7 +33,8 @@
 //
 // Where it stands, in the order of that way:
 //
-//	sync.go        handlers, queue, one decision; onebyone.go: after a refusal
+//	sync.go        handlers, keys, one object
+//	decide.go      its rules together; after a refusal, one by one
 //	queue.go       turns of resources; failurelog.go: what is logged of retries
 //	lookups.go     what rules may read and need; dependents.go: who read what
 //	state.go       what is remembered of an object; giveway.go and contention*.go:
