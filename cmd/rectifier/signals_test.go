@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -21,11 +22,15 @@ func TestASignalEndsWhatOnlyReads(t *testing.T) {
 	if err := os.WriteFile(rule, []byte("apiVersion: rectifier.dev/v1alpha1\nkind: Rule\nmetadata: {name: r}\nspec:\n  resource: {group: \"\", version: v1, resource: pods}\n  patch: {merge: {metadata: {labels: {a: b}}}}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup makes children ignore it
+		signals = append(signals, syscall.SIGHUP)
+	}
 	for _, args := range [][]string{
 		{"lint", "-"}, {"test", "-"}, {"rbac", "-r", "-"}, {"import", "-"},
 		{"fix", "-r", rule, "-"}, {"diff", "-r", rule, "-"}, {"explain", "-r", rule, "-f", "-"},
 	} {
-		for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		for _, sig := range signals {
 			cmd := exec.Command(binary, args...)
 			in, err := cmd.StdinPipe()
 			if err != nil {
