@@ -72,6 +72,7 @@ func TestOtherRulesGoOnWhileManagedFieldsAreRead(t *testing.T) {
 	lists := &gate{resource: configmaps.Resource}
 	f.startAs(f.between(lists.pass), Options{}, valueRule("one"))
 	f.eventually(10*time.Second, configmaps, "c", "one", "data", "value")
+	f.wantReadyz(10*time.Second, "configmaps: synced")
 	lists.close()
 	f.reload(valueRule("one"), rule("unowned", `
 resource: {version: v1, resource: configmaps}

@@ -300,6 +300,12 @@ func TestBrokenConversion(t *testing.T) {
 	patch(`{"spec": {"conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"],
 		"clientConfig": {"service": {"namespace": "default", "name": "missing"}}}}}}`)
 	v1alpha1 := v1.GroupResource().WithVersion("v1alpha1")
+	testcluster.Eventually(t, 30*time.Second, func() error { // the API server takes a moment
+		if _, err := testcluster.Dynamic(t).Resource(v1alpha1).List(t.Context(), metav1.ListOptions{}); err == nil {
+			return errors.New("it is converted without the webhook")
+		}
+		return nil
+	})
 	m, _, _ := run(t, Options{Config: testcluster.Start(t).AdminConfig()}, configmaps, v1alpha1)
 	eventually(t, 10*time.Second, m, configmaps, Synced, "")
 	eventually(t, 30*time.Second, m, v1alpha1, Failing, "HTTP 500")

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -64,23 +66,56 @@ func (c *ControlPlane) AuditLog() string { return c.path("audit.log") }
 // nil), in the order of their completion. A request is logged just after its
 // client has the answer: poll for the events that must be there. To be sure
 // that none is missing, make a request of your own afterwards and wait for that.
+//
+// The log is read on from where the last call ended: what it holds is kept, and
+// must not be modified.
 func (c *ControlPlane) AuditEvents(match func(*AuditEvent) bool) ([]AuditEvent, error) {
-	content, err := os.ReadFile(c.AuditLog())
+	all, err := c.audit.read(c.AuditLog())
 	if err != nil {
 		return nil, fmt.Errorf("reading the audit log: %w", err)
 	}
 	var events []AuditEvent
+	for i := range all {
+		if match == nil || match(&all[i]) {
+			events = append(events, all[i])
+		}
+	}
+	return events, nil
+}
+
+// auditReader reads a log that grows.
+type auditReader struct {
+	mu     sync.Mutex
+	offset int64 // of the first line that has not been read
+	events []AuditEvent
+}
+
+// read returns all events so far.
+func (r *auditReader) read(path string) ([]AuditEvent, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if _, err := file.Seek(r.offset, io.SeekStart); err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
 	for line := range bytes.Lines(content) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break // being written
 		}
 		var event AuditEvent
 		if err := json.Unmarshal(line, &event); err != nil {
-			return nil, fmt.Errorf("reading the audit log: %w", err)
+			return nil, err
 		}
-		if match == nil || match(&event) {
-			events = append(events, event)
-		}
+		r.events = append(r.events, event)
+		r.offset += int64(len(line))
 	}
-	return events, nil
+	return r.events, nil
 }

@@ -52,6 +52,8 @@ type ControlPlane struct {
 	logs    map[string]*tail
 	manager *process // nil without kube-controller-manager
 
+	audit auditReader
+
 	users sync.Mutex // serialises envtest's certificate authority
 
 	mu      sync.Mutex // serialises Stop, KillAPIServer and StartAPIServer
