@@ -102,6 +102,9 @@ func (d *dependents) on(at lookedUp, object map[string]any) []Key {
 // were decided on with its help. old is nil for an object that came, obj is the
 // same as old for one that went.
 func (e *Engine) affect(p *policy, resource schema.GroupVersionResource, old, obj *unstructured.Unstructured) {
+	if obj == nil {
+		return // a tombstone that holds nothing: what it was is not known
+	}
 	if resource == namespaces {
 		e.enqueueNamespace(p.rules, old, obj)
 	}
@@ -114,10 +117,11 @@ func (e *Engine) enqueueDependents(l *rules.Lookup, old, obj *unstructured.Unstr
 	if old != nil && old != obj && l.SameFor(old.Object, obj.Object) {
 		return
 	}
-	for _, u := range []*unstructured.Unstructured{old, obj} {
-		if u == nil {
-			continue
-		}
+	states := []*unstructured.Unstructured{old, obj}
+	if old == nil || old == obj { // it came, or went
+		states = states[1:]
+	}
+	for _, u := range states {
 		for _, key := range e.dependents.on(lookedUp{l.Resource, l.Index(), l.Key(u.Object)}, u.Object) {
 			e.add(key)
 		}

@@ -194,8 +194,7 @@ func unlimited(c *rest.Config) *rest.Config {
 
 // Run runs the engine until ctx ends. It then takes no more work, finishes
 // what is queued within ShutdownGrace, delivers its Events, and stops the
-// informers. A cluster that
-// cannot be reached is waited for.
+// informers. A cluster that cannot be reached is waited for.
 //
 // With Options.Lease all of this waits until this instance leads. Until then it
 // watches nothing but the lease. If the lease is lost, Run drops what is under
@@ -247,8 +246,10 @@ func (e *Engine) work(ctx, leading context.Context) error {
 func (d *decision) rulesFor(resource schema.GroupVersionResource, info gvr.Info, ns gvr.Availability) []*rules.Rule {
 	all := d.policy.rules.For(resource)
 	canNot := func(r *rules.Rule) bool { return d.parkedReason(r, info, ns, d.stripped) != "" }
-	if !slices.ContainsFunc(all, canNot) {
+	first := slices.IndexFunc(all, canNot)
+	if first < 0 {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), canNot)
+	rest := slices.DeleteFunc(slices.Clone(all[first+1:]), canNot)
+	return slices.Concat(all[:first], rest)
 }
