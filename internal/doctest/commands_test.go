@@ -42,11 +42,15 @@ func withBinary(run func() int) int {
 // documents are those whose commands are run.
 func documents(t *testing.T) []string {
 	t.Helper()
-	examples, err := filepath.Glob(root + "/examples/*/README.md")
-	if err != nil {
-		t.Fatal(err)
+	documents := []string{root + "/README.md", root + "/CONTRIBUTING.md", root + "/docs/testing.md", root + "/docs/faq.md"}
+	for _, pattern := range []string{"/examples/*/README.md", "/docs/migration/*.md"} {
+		found, err := filepath.Glob(root + pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: nothing is found: %v", pattern, err)
+		}
+		documents = append(documents, found...)
 	}
-	return append([]string{root + "/README.md", root + "/CONTRIBUTING.md", root + "/docs/testing.md"}, examples...)
+	return documents
 }
 
 // shell runs a command line as a reader would, and returns what is seen.

@@ -1,10 +1,13 @@
 // Package doctest runs what the documentation shows. It has no code, only tests:
 //
-//   - the command lines in README.md, CONTRIBUTING.md, docs/testing.md and the
-//     examples' READMEs, and the workflow in docs/testing.md,
+//   - the command lines in README.md, CONTRIBUTING.md, the pages that documents
+//     lists and the examples' READMEs, and the workflow in docs/testing.md,
 //   - each example's rule on its before.yaml, with the crd.yaml, objects.yaml and
 //     now (a time) that the folder may hold, and its test.yaml,
-//   - the table of flags, targets of make, and links between the documents.
+//   - the table of flags, targets of make, links between the documents and to
+//     their headings, and the index of docs/,
+//   - files and names of the code that documents mention: a name in backticks that
+//     links to a Go file is declared there.
 //
 // A ```console block holds commands after "$ " with the output that they must
 // have, standard error included; a block without output is only run. A ```sh
