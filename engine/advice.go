@@ -10,13 +10,26 @@ import (
 	"github.com/rectifier-dev/rectifier/rules"
 )
 
+// SetAdvice has readiness detail and status tell one line more, which the caller
+// knows, and has logged; empty: no more.
+func (e *Engine) SetAdvice(line string) {
+	e.advised.Store(line, true)
+	e.given.Store(&line)
+}
+
 // advice tells of rules that run, but may not do what their author expects:
 // one line each, sorted.
 func (e *Engine) advice() []string {
 	var out []string
+	if given := e.given.Load(); given != nil && *given != "" {
+		out = append(out, *given)
+	}
 	for _, r := range e.rules().All() {
 		if e.matchesNowhere(r) {
 			out = append(out, fmt.Sprintf("rule %s: it matches in none of --namespace %s", r.Name, strings.Join(e.opts.Namespaces, ",")))
+		}
+		if r.MatchesOnlyIn(e.excluded) {
+			out = append(out, fmt.Sprintf("rule %s: it does nothing: all that it matches is excluded (--exclude-namespace %s)", r.Name, strings.Join(e.opts.ExcludeNamespaces, ",")))
 		}
 		if r.Mode != rules.Enforce {
 			continue

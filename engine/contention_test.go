@@ -365,7 +365,8 @@ func TestALateDecisionDoesNotCount(t *testing.T) {
 	}
 	r.fight() // with all of the count
 	r.follow(ringPolicy(2, map[string]uint64{"other": 0}))
-	r.metrics.forgetRules([]string{"r"})
+	r.metrics.countersOf(testRules(t, rule("r", "resource: {version: v1, resource: configmaps}\npatch: {merge: {metadata: {labels: {x: a}}}}\nmatch: {namespaces: [a]}")))
+	r.metrics.forgetRules(&rules.Set{})
 	late()
 	families, err := r.registry.Gather()
 	if err != nil {

@@ -22,6 +22,7 @@ func (d *decision) result(ctx context.Context, all []*rules.Rule) (rules.Result,
 			return rules.Result{}, 0, errOutdated
 		}
 		if !d.giveWay(ctx, result) {
+			d.countEvaluations(free, result)
 			d.reportErrors(ctx, free, result)
 			return result, wait, nil
 		}

@@ -33,7 +33,7 @@
 //
 // Where it stands, in the order of that way:
 //
-//	sync.go        handlers, keys, one object
+//	sync.go        handlers, keys, one object; own.go: what no rule is about
 //	decide.go      its rules together; after a refusal, one by one
 //	queue.go       turns of resources; failurelog.go: what is logged of retries
 //	lookups.go     what rules may read and need; dependents.go: who read what
@@ -42,10 +42,10 @@
 //	write.go       the PATCH; verify.go: what came back
 //	failures.go    what becomes of a refusal; errors.go: its class; retryafter.go,
 //	               permissions.go
-//	record.go      what is told; events.go and delivery.go: Events; metrics.go
+//	record.go      what is told; events.go and delivery.go: Events; metrics*.go
 //	policy.go      the rules in force; reload.go: others
 //	leader.go      the lease, lease.go: its lock; shutdown.go; panics.go
-//	health.go      /readyz; standing.go, advice.go
+//	health.go      /readyz; advice.go; standing.go and cachesize.go: the same in metrics
 //	once.go        --once; preview.go and dryrun.go: diff
 //
 // Objects of the cache are read-only throughout. Run-time state lives here, by

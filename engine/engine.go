@@ -50,6 +50,11 @@ type Options struct {
 	// modified.
 	ReadNamespaces map[string]map[string]any
 
+	// ExcludeNamespaces are left alone: no rule is about the objects in them, nor
+	// about these Namespaces themselves. They are globs, as in a rule's match.
+	// Lookups still see what is in them.
+	ExcludeNamespaces []string
+
 	Workers int     // objects that are worked on at once
 	QPS     float32 // writes a second, over all resources; negative: no limit
 	Burst   int
@@ -73,17 +78,20 @@ type Options struct {
 // Engine runs rules against a cluster. Make it with New; it runs once.
 type Engine struct {
 	opts       Options
+	excluded   rules.Globs            // Options.ExcludeNamespaces
 	policy     atomic.Pointer[policy] // the rules in force
 	coming     atomic.Pointer[policy] // those that will be, while that is prepared; nil: none
 	informers  *gvr.Manager
 	writer     dynamic.Interface
 	queue      workqueue.TypedRateLimitingInterface[Key]
+	arrivals   arrivals
 	objects    objectTable
 	dependents dependents
 	schemas    *schemaCache
 	rate       flowcontrol.RateLimiter // of writes
 	failing    sync.Map                // informers that have failed and not synced since, by scope
 	advised    sync.Map                // lines of advice that have been logged
+	given      atomic.Pointer[string]  // advice that is not the engine's own
 	recorder   *recorder
 	metrics    *metrics
 	panics     panics
@@ -94,6 +102,8 @@ type Engine struct {
 	syncs      atomic.Int64 // objects looked at
 	abandoned  atomic.Bool  // the rest of the queue: the time to finish is over
 	wasReady   atomic.Bool  // readyz has said so
+	readySince readySince
+	recent     recentLog
 
 	contentions *contentions
 	permissions permissions
@@ -105,12 +115,17 @@ type Engine struct {
 // New prepares an engine; it does not contact the cluster.
 func New(opts Options) (*Engine, error) {
 	opts = withDefaults(opts)
-	e := &Engine{opts: opts, queue: newQueue(opts.Workers)}
-	e.policy.Store(newPolicy(opts.Rules, opts.Problems))
-	e.metrics = newMetrics(opts.Registerer)
-	e.metrics.loaded(opts.Problems)
+	e := &Engine{opts: opts, metrics: newMetrics(opts.Registerer)}
+	e.queue = newQueue(opts.Workers, e.metrics.queueProvider(opts.Registerer))
+	p := newPolicy(opts.Rules, opts.Problems)
+	p.counters = e.metrics.countersOf(opts.Rules)
+	e.policy.Store(p)
+	e.metrics.loaded(opts.Rules, opts.Problems)
 	e.contentions = newContentions(opts.Contention, e.metrics, e.policy.Load())
 	var err error
+	if e.excluded, err = rules.NewGlobs(opts.ExcludeNamespaces...); err != nil {
+		return nil, fmt.Errorf("namespaces to exclude: %w", err)
+	}
 	if e.informers, err = gvr.New(gvr.Options{
 		Config:        unlimited(opts.Config),
 		Namespaces:    opts.Namespaces,
@@ -245,7 +260,10 @@ func (e *Engine) work(ctx, leading context.Context) error {
 // parked. ns is how far Namespaces are known.
 func (d *decision) rulesFor(resource schema.GroupVersionResource, info gvr.Info, ns gvr.Availability) []*rules.Rule {
 	all := d.policy.rules.For(resource)
-	canNot := func(r *rules.Rule) bool { return d.parkedReason(r, info, ns, d.stripped) != "" }
+	canNot := func(r *rules.Rule) bool {
+		word, _ := d.parkedReason(r, info, ns, d.stripped)
+		return word != ""
+	}
 	first := slices.IndexFunc(all, canNot)
 	if first < 0 {
 		return all

@@ -28,11 +28,14 @@ func (e *refusedError) Error() string { return "refused: " + e.reason }
 // failed decides what becomes of a request that was not accepted.
 func (d *decision) failed(ctx context.Context, request *rules.Request, version string, err error) error {
 	f := classify(err, d.objectID())
+	result := patchResult(f)
+	defer func() { d.countPatch(request, result) }()
 	switch f.class {
 	case conflict, gone:
 		if d.state != nil && d.state.disputed == version && !d.informerFails() {
 			// The watch had all the time to confirm it, and did not: these are the
 			// words of a webhook that means something else by them.
+			result = patchDenied
 			return &refusedError{request: request, version: version, reason: f.reason, retry: true}
 		}
 		// Until the watch brings what has become of the object, this version is
@@ -60,6 +63,7 @@ func (d *decision) failed(ctx context.Context, request *rules.Request, version s
 			return fmt.Errorf("patch %s: %s, and %w", d.target(request), f.reason, err)
 		}
 		if allowed { // an admission plugin said no
+			result = patchDenied
 			return &refusedError{request: request, version: version, reason: f.reason, retry: true}
 		}
 		wait, news := d.permissions.forbidden(d.permissionFor(request), d.key.Name, time.Now())
@@ -120,14 +124,14 @@ func (d *decision) tellOfDelay(ctx context.Context, request *rules.Request, reas
 		return
 	}
 	for _, r := range request.Rules {
-		d.recordProblem(ctx, r, "PatchDelayed", "the change waits for the API server: "+reason)
+		d.recordProblem(ctx, r, reasonPatchDelayed, "the change waits for the API server: "+reason)
 	}
 }
 
 // hold keeps a refused rule away from the object until the object changes.
 func (d *decision) hold(ctx context.Context, refused *refusedError) {
 	for _, r := range refused.request.Rules {
-		d.holdRule(ctx, r, refused.version, refused.retry, "PatchRefused", "the API server refuses the change: "+refused.reason)
+		d.holdRule(ctx, r, refused.version, refused.retry, reasonPatchRefused, "the API server refuses the change: "+refused.reason)
 	}
 }
 

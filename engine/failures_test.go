@@ -166,6 +166,7 @@ patch: {merge: {spec: {type: LoadBalancer}}}`))
 // A ValidatingAdmissionPolicy answers as if the object were invalid. When it has
 // gone, the change is made, though nothing has happened to the object.
 func TestAPolicyThatDenies(t *testing.T) {
+	testcluster.RequireVersion(t, "1.30", "ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1")
 	f := newFixture(t)
 	logs := captureLogs(t)
 	admission := func(resource string) schema.GroupVersionResource {
@@ -275,6 +276,7 @@ patch: {merge: {data: {fixed: "yes"}}}`))
 // RTY-01: what was to be done in a Namespace that was deleted before is dropped:
 // nothing is tried twice, held, told or remembered.
 func TestANamespaceThatIsDeletedFirst(t *testing.T) {
+	testcluster.RequireControllerManager(t)
 	f := ownFixture(t, controlplane.Options{Audit: true, ControllerManager: true})
 	logs := captureLogs(t)
 	f.ns = "brief"

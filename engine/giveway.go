@@ -54,7 +54,7 @@ func (d *decision) tellHold(ctx context.Context, v rules.Verdict, f fight) {
 	fields := v.Change.Fields()
 	who := d.opponents(ctx, v.Change, f.capped)
 	d.contentions.name(d.object.GetUID(), v.Rule.Name, fields, who.managers)
-	d.recordProblem(ctx, v.Rule, "Contended", f.message(d.contentions.Contention, list(fields), who))
+	d.recordProblem(ctx, v.Rule, reasonContended, f.message(d.contentions.Contention, list(fields), who))
 }
 
 // message tells of the hold that has begun.

@@ -294,6 +294,9 @@ func (f *fixture) eventsOn(name string) []string {
 	}
 	var out []string
 	for _, e := range list.Items {
+		if e.Object["reportingController"] != ReportingController {
+			continue // the API server writes Events too: about a Service whose address it repairs
+		}
 		about, _, _ := unstructured.NestedString(e.Object, "regarding", "name")
 		if about == name {
 			out = append(out, fmt.Sprintf("%s %s: %s", e.Object["type"], e.Object["reason"], e.Object["note"]))

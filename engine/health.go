@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,22 +10,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/klog/v2"
 
 	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/rules"
 )
 
-// Serve answers /healthz, /readyz and /metrics until ctx ends. It closes the listener.
-func (e *Engine) Serve(ctx context.Context, listener net.Listener) error {
-	server := &http.Server{Handler: e.Handler(), ReadHeaderTimeout: 5 * time.Second}
-	klog.FromContext(ctx).Info("Serving health checks", "address", listener.Addr())
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve health checks: %w", err)
-	}
-	return nil
+// maxScrapes is how many requests for metrics are answered at once: each looks at
+// all that there is. More are refused with 503.
+const maxScrapes = 4
+
+// Ready is the verdict of /readyz.
+func (e *Engine) Ready() bool {
+	_, ready := e.readinessLines()
+	return ready
 }
 
 // Handler answers /healthz (the process is alive) and /readyz (discovery has
@@ -50,7 +44,7 @@ func (e *Engine) Handler() http.Handler {
 		fmt.Fprint(w, report)
 	})
 	if gatherer, ok := e.opts.Registerer.(prometheus.Gatherer); ok {
-		mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
+		mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes}))
 	}
 	return mux
 }
@@ -58,9 +52,24 @@ func (e *Engine) Handler() http.Handler {
 // readiness reports line by line: [+] works, [!] is left out, parked or doubtful
 // and keeps nothing else from working, [-] is not there yet.
 func (e *Engine) readiness() (report string, ready bool) {
+	lines, ready := e.readinessLines()
 	var b strings.Builder
+	for _, l := range lines {
+		fmt.Fprintf(&b, "[%s] %s\n", l.mark, l.text)
+	}
+	verdict := "ready"
+	if !ready {
+		verdict = "not ready"
+	}
+	return b.String() + verdict + "\n", ready
+}
+
+// readyLine is a line of readiness.
+type readyLine struct{ mark, text string }
+
+func (e *Engine) readinessLines() (lines []readyLine, ready bool) {
 	line := func(mark, format string, args ...any) {
-		fmt.Fprintf(&b, "[%s] %s\n", mark, fmt.Sprintf(format, args...))
+		lines = append(lines, readyLine{mark, fmt.Sprintf(format, args...)})
 	}
 	ready, leading := true, true
 	if e.election != nil {
@@ -89,13 +98,11 @@ func (e *Engine) readiness() (report string, ready bool) {
 	if leading && !e.resourcesReady(line) {
 		ready = false
 	}
-	verdict := "ready"
-	if !ready {
-		verdict = "not ready"
-	} else if leading {
+	if ready && leading {
 		e.wasReady.Store(true)
 	}
-	return b.String() + verdict + "\n", ready
+	e.readySince.observe(ready, time.Now(), e.lastChange)
+	return lines, ready
 }
 
 // resourcesReady reports on the resources that rules name, and on what keeps
@@ -133,20 +140,29 @@ func objectCount(n int) string {
 	return fmt.Sprintf("%d objects", n)
 }
 
-// writers are the rules that write a subresource.
+// writers are the rules that write a subresource; those that only report need no
+// permission for it.
 func (e *Engine) writers(resource schema.GroupVersionResource, subresource string) []*rules.Rule {
 	return slices.DeleteFunc(slices.Clone(e.rules().For(resource)), func(r *rules.Rule) bool {
-		return !slices.Contains(r.Subresources(), subresource)
+		return r.Mode != rules.Enforce || !slices.Contains(r.Subresources(), subresource)
 	})
 }
 
-// consequence tells what it means that a resource is parked.
+// consequence is meaning as the end of a sentence.
 func (e *Engine) consequence(s gvr.Status) string {
+	if means := e.meaning(s); means != "" {
+		return "; " + means
+	}
+	return ""
+}
+
+// meaning tells what it means that a resource is parked; empty: nothing.
+func (e *Engine) meaning(s gvr.Status) string {
 	switch parked := names(e.rules().For(s.Resource)); {
 	case len(parked) > 0:
-		return "; parked: " + strings.Join(parked, ", ")
+		return "parked: " + strings.Join(parked, ", ")
 	case s.Resource == namespaces && s.State == gvr.Forbidden:
-		return "; opt-outs on Namespaces are not seen"
+		return "opt-outs on Namespaces are not seen"
 	}
 	return ""
 }
@@ -179,6 +195,11 @@ func (e *Engine) unfitRules() []string {
 
 // eachParked visits the rules that cannot run on a resource although it is there.
 func (e *Engine) eachParked(visit func(r *rules.Rule, resource schema.GroupVersionResource, why string)) {
+	e.eachParkedFor(func(r *rules.Rule, resource schema.GroupVersionResource, _, why string) { visit(r, resource, why) })
+}
+
+// eachParkedFor is eachParked with the reason as metrics name it, too.
+func (e *Engine) eachParkedFor(visit func(r *rules.Rule, resource schema.GroupVersionResource, word, why string)) {
 	p := e.policy.Load()
 	set, stripped := p.rules, e.stripped(p)
 	ns, _ := e.informers.Availability(namespaces)
@@ -191,8 +212,8 @@ func (e *Engine) eachParked(visit func(r *rules.Rule, resource schema.GroupVersi
 			continue
 		}
 		for _, r := range set.For(resource) {
-			if why := e.parkedReason(r, info, ns, stripped); why != "" {
-				visit(r, resource, why)
+			if word, why := e.parkedReason(r, info, ns, stripped); word != "" {
+				visit(r, resource, word, why)
 			}
 		}
 	}
@@ -209,12 +230,7 @@ func (e *Engine) parkedRules() []string {
 		if len(writers) == 0 {
 			continue // the rules that wanted it have gone
 		}
-		where := ""
-		if t.namespace != "" {
-			where = " in namespace " + t.namespace
-		}
-		out = append(out, fmt.Sprintf("%s: forbidden: patch %s%s; parked: %s", rules.ResourceName(t.resource),
-			strings.TrimSuffix(t.resource.Resource+"/"+t.subresource, "/"), where, strings.Join(names(writers), ", ")))
+		out = append(out, fmt.Sprintf("%s: %s; parked: %s", rules.ResourceName(t.resource), t.missing(), strings.Join(names(writers), ", ")))
 	}
 	slices.Sort(out)
 	return out

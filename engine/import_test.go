@@ -44,6 +44,7 @@ type policyObject struct {
 // What a policy gives to objects that are created while it is in force, the
 // imported rule gives to those that were there before; and then it is silent.
 func TestImportedPoliciesGiveExistingObjectsWhatAdmissionGivesNewOnes(t *testing.T) {
+	testcluster.RequireVersion(t, "1.36", "MutatingAdmissionPolicy of admissionregistration.k8s.io/v1")
 	for _, tc := range policyCases {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

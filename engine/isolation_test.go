@@ -305,7 +305,7 @@ func TestAPanicStopsNothing(t *testing.T) {
 func TestAPanicInAHandler(t *testing.T) {
 	logs := captureLogs(t)
 	registry := prometheus.NewRegistry()
-	e := &Engine{queue: newQueue(1), metrics: newMetrics(registry)}
+	e := &Engine{queue: newQueue(1, nil), metrics: newMetrics(registry)}
 	defer e.queue.ShutDown()
 	p := newPolicy(testRules(t, rule("mark", mark)), nil)
 	p.lookups[configmaps] = append(p.lookups[configmaps], nil) // whatever is asked of it panics

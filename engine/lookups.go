@@ -99,33 +99,33 @@ func traits(info gvr.Info) rules.Traits {
 // Where Namespaces may not be read, opt-outs on them are not seen, and rules
 // run without: what a rule needs is only the right to read and patch what it is
 // about, unless it says more. stripped are resources whose managedFields, which
-// rules read, are not in the cache.
-func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability, stripped []schema.GroupVersionResource) string {
+// rules read, are not in the cache. word is the reason for metrics.
+func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability, stripped []schema.GroupVersionResource) (word, why string) {
 	if why := r.Unfit(traits(info)); why != "" {
-		return why
+		return parkedUnfit, why
 	}
 	if why := e.unavailable(r); why != "" {
-		return why
+		return parkedLookup, why
 	}
 	if i := slices.IndexFunc(stripped, r.ReadsManagedFields); i >= 0 {
-		return fmt.Sprintf("it reads managedFields of %s, which have not been read yet", rules.ResourceName(stripped[i]))
+		return parkedManagedFields, fmt.Sprintf("it reads managedFields of %s, which have not been read yet", rules.ResourceName(stripped[i]))
 	}
 	if r.NeedsSchema {
 		if why := e.schemas.missing(info.Resource); why != "" {
-			return why
+			return parkedSchema, why
 		}
 	}
 	if !info.Namespaced {
-		return ""
+		return "", ""
 	}
 	if r.NeedsNamespace && ns != gvr.Available || r.OptOut && ns != gvr.Available && ns != gvr.Denied {
 		_, reason := e.informers.Availability(namespaces)
 		if len(e.opts.Namespaces) > 0 {
 			reason = fmt.Sprintf("with --namespace %s, Namespaces could not be read", strings.Join(e.opts.Namespaces, ","))
 		}
-		return "it reads Namespaces, which are not available: " + reason
+		return parkedNamespaces, "it reads Namespaces, which are not available: " + reason
 	}
-	return ""
+	return "", ""
 }
 
 // watched lists the resources that need an informer: rbac is where that is

@@ -28,6 +28,20 @@ var (
 	ErrParked = errors.New("rules did nothing")
 )
 
+// Shortfall is an error that lists what could not be done; it wraps one of the
+// above.
+type Shortfall struct {
+	kind  error
+	Lines []string // one for each resource, or rule on a resource
+}
+
+func (s *Shortfall) Error() string {
+	return fmt.Sprintf("%v:\n  %s", s.kind, strings.Join(s.Lines, "\n  "))
+}
+
+// Unwrap returns ErrParked, ErrForbidden or ErrUnreachable.
+func (s *Shortfall) Unwrap() error { return s.kind }
+
 // onceGrace is how long the end of Once may take.
 const onceGrace = 2 * time.Second
 
@@ -142,9 +156,9 @@ func (e *Engine) unfinished() string {
 }
 
 // shortfall says what could not be done for want of a permission or of a
-// resource; nil: nothing.
-func (e *Engine) shortfall() error {
-	var refused, absent []string
+// resource; nil: nothing. refused are lines about what the cluster has refused.
+func (e *Engine) shortfall(refused ...string) error {
+	var absent []string
 	kind := ErrUnreachable
 	for _, s := range e.informers.Status() {
 		if len(e.rules().For(s.Resource)) == 0 {
@@ -176,9 +190,9 @@ func (e *Engine) shortfall() error {
 	}
 	switch {
 	case len(refused) > 0:
-		return fmt.Errorf("%w:\n  %s", kind, strings.Join(append(refused, absent...), "\n  "))
+		return &Shortfall{kind, append(refused, absent...)}
 	case len(absent) > 0:
-		return fmt.Errorf("%w:\n  %s", ErrParked, strings.Join(absent, "\n  "))
+		return &Shortfall{ErrParked, absent}
 	}
 	return nil
 }

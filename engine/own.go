@@ -3,7 +3,15 @@ package engine
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rectifier-dev/rectifier/rules"
 )
+
+// offLimits reports whether no rule is about an object, whatever the rules say:
+// it is part of the engine's own work, or excluded.
+func (e *Engine) offLimits(resource schema.GroupResource, u *unstructured.Unstructured) bool {
+	return e.own(resource, u) || e.excludes(Key{Resource: resource, Namespace: u.GetNamespace(), Name: u.GetName()})
+}
 
 // own reports whether an object is part of the engine's own work: its Events and
 // its Lease. No rule is about those. Each fix of an Event would be told by another
@@ -26,4 +34,26 @@ func ownEvent(u *unstructured.Unstructured) bool {
 		}
 	}
 	return false
+}
+
+// excludes reports whether an object is left alone because of
+// Options.ExcludeNamespaces. The key is all that it takes to know: such an object
+// never comes into the queue, on whatever way.
+func (e *Engine) excludes(key Key) bool {
+	_, excluded := ExcludedBy(e.excluded, key.Resource, key.Namespace, key.Name)
+	return excluded
+}
+
+// ExcludedBy tells which of the patterns of Options.ExcludeNamespaces leaves an
+// object out: by the name of its Namespace, which for a Namespace is its own.
+// Other cluster-scoped objects are left out by none. namespace is empty for what
+// is cluster-scoped.
+func ExcludedBy(excluded rules.Globs, resource schema.GroupResource, namespace, name string) (pattern string, ok bool) {
+	if resource == namespaces.GroupResource() {
+		namespace = name
+	}
+	if namespace == "" {
+		return "", false
+	}
+	return excluded.Match(namespace)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +47,15 @@ type permission struct {
 	resource    schema.GroupVersionResource
 	subresource string
 	namespace   string // a Role may allow one and not another
+}
+
+// missing says that it is.
+func (p permission) missing() string {
+	where := ""
+	if p.namespace != "" {
+		where = " in namespace " + p.namespace
+	}
+	return "forbidden: patch " + strings.TrimSuffix(p.resource.Resource+"/"+p.subresource, "/") + where
 }
 
 // absence is a permission that is missing.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -14,11 +15,13 @@ type policy struct {
 	rules    *rules.Set
 	problems []*rules.Problem
 	unread   string // why newer rules cannot be read, empty: they can
+	loaded   time.Time
 	lookups  map[schema.GroupVersionResource][]*rules.Lookup
 	managed  []schema.GroupVersionResource // those whose managedFields rules read
 	// generation counts the policies with other rules. since has, for each rule,
 	// the one that brought its present version.
 	generation uint64
+	counters   countersByRule // nil: nothing is counted
 	since      map[string]uint64
 	// tracked says that what objects depend on is kept: rules look something up,
 	// or did before.
@@ -27,7 +30,7 @@ type policy struct {
 
 func newPolicy(set *rules.Set, problems []*rules.Problem) *policy {
 	p := &policy{
-		rules: set, problems: problems,
+		rules: set, problems: problems, loaded: time.Now(),
 		lookups: map[schema.GroupVersionResource][]*rules.Lookup{},
 		since:   map[string]uint64{},
 		tracked: len(set.Lookups()) > 0,

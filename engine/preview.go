@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +17,8 @@ import (
 
 // PreviewOptions say what a preview looks at. The zero value is everything.
 type PreviewOptions struct {
-	// Select says whether an object is looked at. Nil: all are.
+	// Select says whether an object is looked at. It is asked about those that are
+	// excluded too, which are not looked at in any case. Nil: all are.
 	Select func(info gvr.Info, namespace, name string) bool
 	// ServerDryRun sends each request with dryRun=All: admission, defaults and
 	// validation of the server then count. It takes the permission to patch.
@@ -71,7 +71,7 @@ func (e *Engine) Preview(ctx context.Context, opts PreviewOptions, visit func(Pr
 		err = e.preview(running, opts, visit)
 	}
 	if err == nil {
-		err = errors.Join(e.failures(), e.shortfall())
+		err = e.shortfall(e.failures()...)
 	}
 	stop()
 	<-schemas
@@ -124,18 +124,14 @@ func (e *Engine) onlyFailing() bool {
 }
 
 // failures says which resources could not be read for another reason than a
-// missing permission; nil: none.
-func (e *Engine) failures() error {
-	var out []string
+// missing permission: a line for each.
+func (e *Engine) failures() (out []string) {
 	for _, s := range e.informers.Status() {
 		if s.State == gvr.Failing {
 			out = append(out, fmt.Sprintf("%s: %s", rules.ResourceName(s.Resource), s.Reason))
 		}
 	}
-	if out == nil {
-		return nil
-	}
-	return fmt.Errorf("%w:\n  %s", ErrUnreachable, strings.Join(out, "\n  "))
+	return out
 }
 
 // subject is an object to be looked at.
@@ -166,10 +162,8 @@ func (e *Engine) subjects(resource schema.GroupVersionResource, opts PreviewOpti
 	}
 	var out []subject
 	for _, o := range e.informers.List(resource) {
-		if e.own(resource.GroupResource(), o) {
-			continue
-		}
-		if opts.Select == nil || opts.Select(info, o.GetNamespace(), o.GetName()) {
+		selected := !e.own(resource.GroupResource(), o) && (opts.Select == nil || opts.Select(info, o.GetNamespace(), o.GetName()))
+		if selected && !e.offLimits(resource.GroupResource(), o) {
 			out = append(out, subject{info, o})
 		}
 	}

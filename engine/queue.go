@@ -18,21 +18,25 @@ const (
 	retryBurst = 500
 )
 
+// queueName is the queue's in metrics.
+const queueName = "rectifier"
+
 // newQueue makes the workqueue. No resource starves the others in it: they take
 // turns, at most half of the workers are on one of them at a time, and the
-// retries of one do not count towards the rate of another's.
-func newQueue(workers int) workqueue.TypedRateLimitingInterface[Key] {
+// retries of one do not count towards the rate of another's. m takes its metrics;
+// nil: nobody does.
+func newQueue(workers int, m workqueue.MetricsProvider) workqueue.TypedRateLimitingInterface[Key] {
 	keys := newFairQueue(max(workers/2, 1))
 	return workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedMaxOfRateLimiter(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 			&resourceRateLimiter{limiters: map[schema.GroupResource]*rate.Limiter{}}),
 		workqueue.TypedRateLimitingQueueConfig[Key]{
-			Name: "rectifier",
+			Name: queueName,
 			DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[Key]{
-				Name: "rectifier",
+				Name: queueName, MetricsProvider: m,
 				Queue: &slotQueue{
-					TypedInterface: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Name: "rectifier", Queue: keys}),
+					TypedInterface: workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[Key]{Name: queueName, MetricsProvider: m, Queue: keys}),
 					keys:           keys,
 				},
 			}),

@@ -37,7 +37,7 @@ func take(t *testing.T, q workqueue.TypedInterface[Key]) Key {
 }
 
 func TestAQuietResourceDoesNotWaitBehindABusyOne(t *testing.T) {
-	q := newQueue(8)
+	q := newQueue(8, nil)
 	defer q.ShutDown()
 	const busy = 20000
 	for i := range busy {
@@ -70,7 +70,7 @@ func TestAQuietResourceDoesNotWaitBehindABusyOne(t *testing.T) {
 // A resource whose workers all hang has at most half of them.
 func TestABusyResourceHasHalfOfTheWorkers(t *testing.T) {
 	for workers, slots := range map[int]int{1: 1, 2: 1, 3: 1, 8: 4, 9: 4} {
-		q := newQueue(workers)
+		q := newQueue(workers, nil)
 		for i := range 20 {
 			q.Add(keyOf("busy", i))
 			q.Add(keyOf("quiet", i))
@@ -165,7 +165,7 @@ func TestEveryKeyIsWorkedOn(t *testing.T) {
 	for _, workers := range []int{1, 2, 3, 16, 64} {
 		t.Run(fmt.Sprintf("%d workers", workers), func(t *testing.T) {
 			t.Parallel()
-			q := newQueue(workers)
+			q := newQueue(workers, nil)
 			var c crew
 			var versions, seen [8][50]atomic.Int64
 			c.start(q, workers, func(key Key) {
@@ -211,7 +211,7 @@ func TestEveryKeyIsWorkedOn(t *testing.T) {
 // looks empty to the other workers, which leave.
 func TestAFullResourceIsDrained(t *testing.T) {
 	for _, workers := range []int{1, 2, 8, 32} {
-		q := newQueue(workers)
+		q := newQueue(workers, nil)
 		const keys = 500
 		for i := range keys {
 			q.Add(keyOf("busy", i))
@@ -255,7 +255,7 @@ func TestAFullResourceIsDrained(t *testing.T) {
 // RTY-08: a key that changes while it is worked on is handed out again, once,
 // to one worker.
 func TestAKeyThatChangesWhileItIsWorkedOn(t *testing.T) {
-	q := newQueue(8)
+	q := newQueue(8, nil)
 	defer q.ShutDown()
 	key := keyOf("r", 0)
 	q.Add(key)
@@ -295,7 +295,7 @@ func TestRetriesOfOneResourceDoNotDelayAnothers(t *testing.T) {
 }
 
 func BenchmarkQueue(b *testing.B) {
-	q := newQueue(8)
+	q := newQueue(8, nil)
 	defer q.ShutDown()
 	for r := range 100 {
 		for i := range 1000 {

@@ -58,10 +58,32 @@ func (t *tally) summary() Summary {
 // object, and in the log.
 func (d *decision) recordFix(ctx context.Context, request *rules.Request, kept []*rules.Rule, verdicts []rules.Verdict) {
 	d.tally.count(func(s *Summary) { s.Fixed++ })
-	klog.FromContext(ctx).Info("Fixed", "rules", names(kept), "subresource", request.Subresource)
+	if logger := klog.FromContext(ctx); logger.Enabled() {
+		logger.Info("Fixed", "rules", names(kept), "subresource", request.Subresource, "fields", d.fieldsOf(verdicts))
+	}
+	d.countDrift()
+	for _, r := range kept {
+		d.counters(r).fixed()
+	}
 	for _, v := range verdicts {
 		d.recorder.event(d.object, v.Rule, corev1.EventTypeNormal, v.Event.Reason, v.Event.Message)
 	}
+	d.noteChange(Fixed, request, verdicts)
+}
+
+// valuesAt is from which verbosity on the log may hold values of objects. Those of
+// Secrets never do.
+const valuesAt = 4
+
+// logged is a message as it goes into the log. Those that quote an error of an
+// expression may hold values of the object, and who reads the log is not who may
+// read the object. What rules' authors have written, names, and what the API
+// declares as safe to show is told as it is.
+func logged(ctx context.Context, quotes bool, message string) string {
+	if quotes && !klog.FromContext(ctx).V(valuesAt).Enabled() {
+		return "an expression failed on the object: the Event on it, explain, or -v 4 tell why"
+	}
+	return message
 }
 
 // recordDryRun tells what would be done, once for each rule and change.
@@ -71,16 +93,30 @@ func (d *decision) recordDryRun(ctx context.Context, request *rules.Request, ver
 	}
 	for _, v := range verdicts {
 		d.reportOnce(ctx, v.Rule, v.Event.Message, func(message string) {
-			klog.FromContext(ctx).Info("Would be fixed (dry run)", "rule", v.Rule.Name, "subresource", request.Subresource, "message", message)
+			klog.FromContext(ctx).Info("Would be fixed (dry run)", "rule", v.Rule.Name, "subresource", request.Subresource, "message", logged(ctx, v.EventQuotes, message))
+			d.noteChange(WouldFix, request, []rules.Verdict{v})
 		})
 	}
 }
 
+// Reasons of the Events that tell of failures, and of the metric that counts them.
+const (
+	reasonIneffective      = "Ineffective"
+	reasonNotConverging    = "NotConverging"
+	reasonEvaluationFailed = "EvaluationFailed"
+	reasonBadOptOut        = "BadOptOut"
+	reasonPatchRefused     = "PatchRefused"
+	reasonPatchDelayed     = "PatchDelayed"
+	reasonContended        = "Contended"
+)
+
 // recordProblem tells that a rule has failed on an object.
 func (d *decision) recordProblem(ctx context.Context, r *rules.Rule, reason, message string) {
 	d.tally.count(func(s *Summary) { s.Failed++ })
-	klog.FromContext(ctx).Info("Rule failed", "rule", r.Name, "reason", reason, "message", message)
+	d.counters(r).failed(reason)
+	klog.FromContext(ctx).Info("Rule failed", "rule", r.Name, "reason", reason, "message", logged(ctx, reason == reasonEvaluationFailed, message))
 	d.recorder.event(d.object, r, corev1.EventTypeWarning, reason, fmt.Sprintf("rule %s: %s", r.Name, message))
+	d.noteProblem(r, reason, message)
 }
 
 // reportErrors tells of rules that could not be evaluated, once for each
@@ -105,7 +141,8 @@ func (d *decision) reportErrors(ctx context.Context, ran []*rules.Rule, result r
 				d.tally.count(func(s *Summary) { s.Audit++ })
 			}
 			d.reportOnce(ctx, r, v.Event.Message, func(message string) {
-				klog.FromContext(ctx).Info("Would be fixed (mode Audit)", "rule", r.Name, "message", message)
+				klog.FromContext(ctx).Info("Would be fixed (mode Audit)", "rule", r.Name, "message", logged(ctx, v.EventQuotes, message))
+				d.noteAudit(v)
 			})
 			continue
 		case v.Outcome == rules.Patch && d.opts.DryRun:
@@ -117,10 +154,11 @@ func (d *decision) reportErrors(ctx context.Context, ran []*rules.Rule, result r
 			delete(d.state.reported, r.Name)
 		}
 	}
+	d.reportBadOptOut(ctx, ran, result)
 }
 
 func (d *decision) reportError(ctx context.Context, v rules.Verdict) {
-	reason := "EvaluationFailed"
+	reason := reasonEvaluationFailed
 	var loop *rules.NotConvergingError
 	var unknown *rules.UnknownError
 	switch {
@@ -130,9 +168,9 @@ func (d *decision) reportError(ctx context.Context, v rules.Verdict) {
 		d.recheckAt(d.now.Add(unknownWait))
 		return
 	case errors.As(v.Err, &loop):
-		reason = "NotConverging"
+		reason = reasonNotConverging
 	case v.Outcome == rules.Skip:
-		reason = "BadOptOut"
+		return // told once for all rules
 	}
 	d.reportOnce(ctx, v.Rule, v.Err.Error(), func(message string) { d.recordProblem(ctx, v.Rule, reason, message) })
 }

@@ -26,11 +26,14 @@ func (e *Engine) SetRules(set *rules.Set, problems []*rules.Problem) (rules.Chan
 	before := e.policy.Load()
 	changes := set.ChangesFrom(before.rules)
 	next := before.next(set, problems, changes)
+	next.counters = e.metrics.countersOf(set)
 	if err := e.replace(before, next, changes); err != nil {
+		e.metrics.forgetRules(before.rules)
 		return rules.Changes{}, fmt.Errorf("put the rules in force: %w", err)
 	}
-	e.metrics.forgetRules(changes.Removed)
-	e.metrics.loaded(problems)
+	e.metrics.forgetRules(set)
+	e.recent.forgetRules(set)
+	e.metrics.loaded(set, problems)
 	return changes, nil
 }
 
@@ -88,7 +91,7 @@ func (e *Engine) KeepRules(reason error) {
 	kept := *e.policy.Load()
 	kept.unread = reason.Error()
 	e.policy.Store(&kept)
-	e.metrics.reloads.WithLabelValues(reloadFailed).Inc()
+	e.metrics.notLoaded()
 }
 
 // startInforming begins with the informers that the rules need.

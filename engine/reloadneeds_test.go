@@ -112,9 +112,12 @@ patch: {merge: {data: {owned: "yes"}}}`))
 		t.Error("an object was taken for one without managedFields")
 	}
 	f.wantOneInformer("services")
-	if got := len(f.reads("configmaps")); got != 2 {
-		t.Errorf("%d lists and watches of ConfigMaps, want 2", got)
-	}
+	testcluster.Eventually(t, 10*time.Second, func() error { // the last one may not be logged yet
+		if got := len(f.reads("configmaps")); got != 2 {
+			return fmt.Errorf("%d lists and watches of ConfigMaps, want 2", got)
+		}
+		return nil
+	})
 }
 
 // A rule that needs a schema comes where none did.

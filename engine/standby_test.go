@@ -130,6 +130,11 @@ func TestAStandbyOnlyFollowsTheLease(t *testing.T) {
 		t.Errorf("a standby answers %d:\n%s", code, body)
 	}
 	standby.wantLeaderMetric("0")
+	w := httptest.NewRecorder()
+	standby.engine.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if strings.Contains(w.Body.String(), "rectifier_resource_state{") || strings.Contains(w.Body.String(), "rectifier_rule_parked{") {
+		t.Errorf("a standby tells of resources:\n%s", w.Body)
+	}
 	reloaded := f.options(nil, Options{}, rule("follow", followRule), rule("mark", `
 resource: {version: v1, resource: configmaps}
 match: {namespaces: [NS], names: [third]}

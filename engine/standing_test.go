@@ -38,35 +38,41 @@ resource: {version: v1, resource: configmaps}
 patch: {subresource: status, merge: {status: {phase: Ready}}}`))
 	want := func(lines ...string) {
 		t.Helper()
+		slices.Sort(lines)
 		testcluster.Eventually(t, 30*time.Second, func() error {
-			got := scrape(t, registry, "rectifier_resource_synced", "rectifier_rule_parked")
+			got := scrape(t, registry, "rectifier_resource_state", "rectifier_rule_parked")
 			if diff := cmp.Diff(lines, got); diff != "" {
 				return fmt.Errorf("(-want +got):\n%s", diff)
 			}
 			return nil
 		})
 	}
-	for _, seen := range []float64{0, 1} {
+	for _, seen := range []bool{false, true} {
+		state, parked := "secrets forbidden 1", "forbidden secrets unseen 1"
+		if seen {
+			state, parked = "secrets synced 1", " secrets unseen 0"
+		}
 		want(
-			"rectifier_resource_synced  configmaps 1",
-			"rectifier_resource_synced  horizontalpodautoscalers.autoscaling 1",
-			"rectifier_resource_synced  namespaces 1",
-			fmt.Sprintf("rectifier_resource_synced  secrets %v", seen),
-			"rectifier_resource_synced  widgets.example.io 0",
-			"rectifier_rule_parked configmaps no-endpoint 1",
-			"rectifier_rule_parked configmaps works 0",
-			"rectifier_rule_parked horizontalpodautoscalers.autoscaling new 1",
-			"rectifier_rule_parked horizontalpodautoscalers.autoscaling old 1",
-			fmt.Sprintf("rectifier_rule_parked secrets unseen %v", 1-seen),
-			"rectifier_rule_parked widgets.example.io absent 1",
+			"rectifier_resource_state  configmaps synced 1",
+			"rectifier_resource_state  horizontalpodautoscalers.autoscaling synced 1",
+			"rectifier_resource_state  namespaces synced 1",
+			"rectifier_resource_state  "+state,
+			"rectifier_resource_state  widgets.example.io waiting 1",
+			"rectifier_rule_parked  configmaps works 0",
+			"rectifier_rule_parked "+parked,
+			"rectifier_rule_parked patch_forbidden horizontalpodautoscalers.autoscaling new 1",
+			"rectifier_rule_parked patch_forbidden horizontalpodautoscalers.autoscaling old 1",
+			"rectifier_rule_parked unfit configmaps no-endpoint 1",
+			"rectifier_rule_parked waiting widgets.example.io absent 1",
 		)
-		if seen == 0 {
+		if !seen {
 			f.grant("secrets", "list", "watch", "patch")
 		}
 	}
 }
 
-// scrape reads gauges: name, values of the labels in the order of their names, value.
+// scrape reads gauges: name, values of the labels in the order of their names,
+// value. Of the states of a resource it reads the one that is.
 func scrape(t *testing.T, registry prometheus.Gatherer, names ...string) (lines []string) {
 	t.Helper()
 	families, err := registry.Gather()
@@ -78,6 +84,9 @@ func scrape(t *testing.T, registry prometheus.Gatherer, names ...string) (lines 
 			continue
 		}
 		for _, m := range family.GetMetric() {
+			if family.GetName() == "rectifier_resource_state" && m.GetGauge().GetValue() == 0 {
+				continue
+			}
 			line := family.GetName()
 			for _, label := range m.GetLabel() {
 				line += " " + label.GetValue()

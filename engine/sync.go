@@ -62,7 +62,7 @@ func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEve
 
 // enqueue puts an object's key into the queue; tombstones are unwrapped.
 func (e *Engine) enqueue(resource schema.GroupResource, obj any) {
-	if u := unwrap(obj); u != nil && e.own(resource, u) {
+	if u := unwrap(obj); u != nil && e.offLimits(resource, u) {
 		return // views would pass it over
 	}
 	name, err := cache.DeletionHandlingObjectToName(obj)
@@ -73,8 +73,13 @@ func (e *Engine) enqueue(resource schema.GroupResource, obj any) {
 	e.add(Key{Resource: resource, Namespace: name.Namespace, Name: name.Name})
 }
 
+// add is the only way into the queue.
 func (e *Engine) add(key Key) {
+	if e.excludes(key) {
+		return
+	}
 	e.pending.begin(key)
+	e.arrivals.note(key)
 	e.queue.Add(key)
 }
 
@@ -156,6 +161,12 @@ type view struct {
 // (0: never). An error is one that trying again may mend.
 func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err error) {
 	e.syncs.Add(1)
+	since := e.arrivals.take(key)
+	defer func() {
+		if err != nil {
+			e.arrivals.again(key, since)
+		}
+	}()
 	p := e.policy.Load()
 	stripped := e.stripped(p)
 	views := e.views(p.rules, key)
@@ -174,7 +185,7 @@ func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err err
 	state.follow(p)
 	state.caughtUp(views[0].object.GetResourceVersion())
 	d := &decision{
-		Engine: e, policy: p, key: key, state: state, now: time.Now(), lookups: &lookups{Engine: e, object: key},
+		Engine: e, policy: p, key: key, state: state, now: time.Now(), since: since, lookups: &lookups{Engine: e, object: key},
 		known: e.contentions.knows(key, views[0].object.GetUID()), stripped: stripped,
 	}
 	defer func() {
@@ -213,14 +224,14 @@ func (d *decision) forgiveFailures() {
 }
 
 // views returns an object as the informers have it, in the order of versions;
-// none if it is gone, or is the engine's own. An informer that has an older state
+// none if it is gone, or off limits. An informer that has an older state
 // of it than another one is passed over: its event is still to come.
 func (e *Engine) views(set *rules.Set, key Key) []view {
 	var out []view
 	for _, resource := range set.Versions(key.Resource) {
 		object, ok := e.informers.Get(resource, key.Namespace, key.Name)
 		switch {
-		case !ok || e.own(key.Resource, object):
+		case !ok || e.offLimits(key.Resource, object):
 		case len(out) > 0 && older(object.GetResourceVersion(), out[0].object.GetResourceVersion()):
 		case len(out) > 0 && older(out[0].object.GetResourceVersion(), object.GetResourceVersion()):
 			out = []view{{resource, object}}
@@ -248,7 +259,7 @@ func (d *decision) decide(ctx context.Context, v view) error {
 // on it. It reports false if the object's Namespace should be in the cache and is
 // not yet: the rules that read it are not among them.
 func (d *decision) about(v view, info gvr.Info) (all []*rules.Rule, found bool) {
-	d.view, d.replicasPath, d.hasStatus = v, info.ReplicasPath, info.HasStatus
+	d.view, d.replicasPath, d.hasStatus, d.counted = v, info.ReplicasPath, info.HasStatus, false
 	// Asked once: a rule that reads the Namespace runs only if it was there to
 	// be found. One that is not in the cache yet enqueues its objects when it
 	// comes.
@@ -270,11 +281,14 @@ type decision struct {
 	policy       *policy // the one in force when it began
 	key          Key
 	now          time.Time
+	since        time.Time // when the event came that it is about
 	replicasPath []string
 	hasStatus    bool
 	namespace    map[string]any // its Namespace; nil where no rule reads it
 	lookups      *lookups
 	stripped     []schema.GroupVersionResource
+	counted      bool          // what rules make of this view has been counted
+	sent         bool          // the last request went out
 	preview      bool          // verdicts of all rules are wanted, and the server is only asked
 	recheck      time.Time     // when it is due again; zero: never
 	state        *objectState  // nil as long as there is nothing to remember

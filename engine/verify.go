@@ -28,7 +28,12 @@ func (d *decision) accepted(ctx context.Context, request *rules.Request, version
 		unmet = request.Rules // nothing was stored at all
 	}
 	for _, r := range unmet {
-		d.holdRule(ctx, r, written, false, "Ineffective", "the server accepted the change but did not keep it: it was normalised, dropped or set back at once")
+		d.holdRule(ctx, r, written, false, reasonIneffective, "the server accepted the change but did not keep it: it was normalised, dropped or set back at once")
+	}
+	if len(unmet) > 0 {
+		d.countPatch(request, patchIneffective)
+	} else {
+		d.countPatch(request, patchSuccess)
 	}
 	d.permissions.granted(d.permissionFor(request))
 	if kept := slices.DeleteFunc(slices.Clone(request.Rules), func(r *rules.Rule) bool { return slices.Contains(unmet, r) }); len(kept) > 0 {

@@ -50,6 +50,7 @@ func (d *decision) send(ctx context.Context, result rules.Result) error {
 
 // patch sends one request: the only call of the engine that changes objects.
 func (d *decision) patch(ctx context.Context, request *rules.Request, version string) (*unstructured.Unstructured, error) {
+	d.sent = false
 	body, err := request.Body(d.object.GetUID(), version)
 	if err != nil {
 		return nil, &bodyError{err}
@@ -76,6 +77,7 @@ func (d *decision) patch(ctx context.Context, request *rules.Request, version st
 	if d.preview {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
+	d.sent = true
 	return d.writer.Resource(d.resource).Namespace(d.key.Namespace).Patch(ctx, d.key.Name, request.Type(), body, options, subresources...)
 }
 

@@ -72,6 +72,9 @@ type Verdict struct {
 	// *NotConvergingError; with Skip, what is wrong with an opt-out.
 	Err   error
 	Event Event // with Patch: what to tell on the object after the fix
+	// EventQuotes says that the message of Event could not be evaluated, and quotes
+	// why: that may hold values of the object, and is not for a log.
+	EventQuotes bool
 	// Change is, with Patch, what the rule changes by itself.
 	Change *Change
 	// Trace is how the rule came to it, with Input.Trace.
@@ -86,6 +89,9 @@ type Result struct {
 	// Verdicts are in the order of evaluation. Without Input.Explain they hold
 	// outcomes Patch and Error, and opt-outs, only.
 	Verdicts []Verdict
+	// Unmatched are the rules whose match does not select the object, in their
+	// order. Rules in neither of both pass: there is nothing to change.
+	Unmatched []*Rule
 	// Object is the object after all enforced changes. It shares with
 	// Input.Object what no rule changed, and is read-only.
 	Object map[string]any
@@ -142,7 +148,7 @@ func (e *EvaluationError) Unwrap() error { return e.Err }
 func Evaluate(rules []*Rule, in Input) Result {
 	first := runChain(rules, in)
 	if len(first.changes) == 0 {
-		return Result{Verdicts: first.verdicts, Object: in.Object, Recheck: first.recheck}
+		return Result{Verdicts: first.verdicts, Unmatched: first.unmatched, Object: in.Object, Recheck: first.recheck}
 	}
 	if culprits := notConverging(rules, in, first); culprits != nil {
 		return evaluateWithout(rules, in, first, blame(rules, in, culprits))
@@ -155,16 +161,17 @@ func Evaluate(rules []*Rule, in Input) Result {
 		}
 		return evaluateWithout(rules, in, first, errs)
 	}
-	return Result{Verdicts: first.verdicts, Object: first.object, Requests: requests, Recheck: first.recheck}
+	return Result{Verdicts: first.verdicts, Unmatched: first.unmatched, Object: first.object, Requests: requests, Recheck: first.recheck}
 }
 
 // chain is one pass of all rules over a working copy.
 type chain struct {
-	object   map[string]any
-	verdicts []Verdict
-	changes  []ruleChange // of enforced rules, in order
-	recheck  time.Time    // the earliest that a rule asks for; zero: none
-	tainted  bool         // the object holds what a rule read from Secrets
+	object    map[string]any
+	verdicts  []Verdict
+	unmatched []*Rule
+	changes   []ruleChange // of enforced rules, in order
+	recheck   time.Time    // the earliest that a rule asks for; zero: none
+	tainted   bool         // the object holds what a rule read from Secrets
 }
 
 type ruleChange struct {
@@ -183,6 +190,9 @@ func runChain(rules []*Rule, in Input) chain {
 		}
 		if in.Explain || in.Trace || v.Outcome == Patch || v.Err != nil || v.OptedOut {
 			c.verdicts = append(c.verdicts, v)
+		}
+		if v.Outcome == Skip && !v.OptedOut {
+			c.unmatched = append(c.unmatched, r)
 		}
 		c.recheckAt(s.recheck)
 		if r.Mode == Audit || changes == nil {
@@ -250,7 +260,8 @@ func (s *scope) evaluate(namespace, name string) (v Verdict, changes []*change) 
 		}
 		return v, nil
 	}
-	v.Outcome, v.Reason, v.Event = Patch, "", s.rule.event.render(s, atStart{s})
+	v.Outcome, v.Reason = Patch, ""
+	v.Event, v.EventQuotes = s.rule.event.render(s, atStart{s})
 	v.Change = &Change{s.rule, changes, s.in.ReplicasPath, s.isSecret()}
 	return v, changes
 }

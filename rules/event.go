@@ -20,20 +20,21 @@ type eventTemplate struct {
 
 // render never fails: a fix is not held back because it cannot be described.
 // What a rule before this one read from Secrets may be in the object: then
-// nothing of it is told.
-func (e eventTemplate) render(s *scope, names expression.Resolver) Event {
+// nothing of it is told. It also reports whether the message quotes an error, and
+// with that perhaps a value that its author did not choose to tell.
+func (e eventTemplate) render(s *scope, names expression.Resolver) (event Event, quotes bool) {
 	message := fmt.Sprintf("changed by rule %s", s.rule.Name)
 	if e.message != nil && !(s.tainted && len(programsOf(e.message)) > 0) {
 		m, err := e.message.render(names)
 		if err != nil {
 			m = fmt.Sprintf("%s (its message could not be evaluated: %v)", message, err)
-			if s.isSecret() {
+			if quotes = !s.isSecret(); !quotes {
 				m = message + " (its message could not be evaluated)"
 			}
 		}
 		message = m
 	}
-	return Event{Reason: e.reason, Message: truncate(message, maxMessage)}
+	return Event{Reason: e.reason, Message: truncate(message, maxMessage)}, quotes
 }
 
 func truncate(s string, n int) string {

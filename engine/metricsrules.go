@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/rectifier-dev/rectifier/rules"
+)
+
+// ruleOn is a rule on a resource, as metrics name them.
+type ruleOn struct{ rule, resource string }
+
+// RuleCounts are what a rule has done on a resource since both were named
+// together, at the earliest since the start of this instance. Each look at an
+// object is one evaluation, in each version of the resource that the rule names.
+//
+// A rule that is held for an object, or parked, is not evaluated. So zero
+// Evaluations of a resource that has objects mean that the rule is parked, or
+// that the first objects are still to come.
+type RuleCounts struct {
+	Evaluations int64 // the sum of the next seven
+	NoMatch     int64 // the rule's match does not select the object
+	Pass        int64 // nothing to change
+	Patch       int64 // it wanted a change; in a dry run too
+	Audit       int64 // it would want a change, and only reports
+	Skip        int64 // the object, or its Namespace, opted out
+	Unknown     int64 // what it has to know beside the object was not known yet
+	Error       int64 // it could not be evaluated
+
+	Fixed  int64 // changes that were accepted and kept
+	Failed int64 // failures that were told of, those of requests included
+
+	LastEvaluated time.Time // zero: never
+}
+
+// Outcomes of evaluations. They are more than rules.Outcome: what nobody matches
+// and what asked to be left alone are both skipped there.
+type outcome int
+
+const (
+	outcomeNoMatch outcome = iota
+	outcomePass
+	outcomePatch
+	outcomeAudit
+	outcomeSkip
+	outcomeUnknown
+	outcomeError
+	outcomes // how many
+)
+
+var outcomeNames = [outcomes]string{"no_match", "pass", "patch", "audit", "skip", "unknown", "error"}
+
+// failureReasons are the reasons of the Events that tell of a rule's failure.
+var failureReasons = []string{
+	reasonIneffective, reasonNotConverging, reasonEvaluationFailed, reasonBadOptOut, reasonPatchRefused, reasonPatchDelayed, reasonContended,
+}
+
+// ruleCounters are the series of a rule on a resource. They are looked up once,
+// when the rules come into force: an evaluation is counted without a lock, and
+// what is counted late for a rule that has gone brings no series back. All series
+// are there from the beginning, so that Prometheus sees the first increase. Nil
+// counts nothing. It is safe for concurrent use.
+type ruleCounters struct {
+	evaluations [outcomes]prometheus.Counter
+	fixes       prometheus.Counter
+	failures    map[string]prometheus.Counter // by reason; never modified
+	evaluated   atomic.Int64                  // when it last was, in ns since the epoch
+}
+
+func (m *metrics) newRuleCounters(on ruleOn) *ruleCounters {
+	c := &ruleCounters{fixes: m.fixes.WithLabelValues(on.rule, on.resource), failures: map[string]prometheus.Counter{}}
+	for i, name := range outcomeNames {
+		c.evaluations[i] = m.evaluations.WithLabelValues(on.rule, on.resource, name)
+	}
+	for _, reason := range failureReasons {
+		c.failures[reason] = m.failures.WithLabelValues(on.rule, on.resource, reason)
+	}
+	return c
+}
+
+func (c *ruleCounters) count(o outcome, at int64) {
+	if c != nil {
+		c.evaluations[o].Inc()
+		c.evaluated.Store(at)
+	}
+}
+
+func (c *ruleCounters) fixed() {
+	if c != nil {
+		c.fixes.Inc()
+	}
+}
+
+func (c *ruleCounters) failed(reason string) {
+	if c != nil && c.failures[reason] != nil {
+		c.failures[reason].Inc()
+	}
+}
+
+// countersByRule are the counters of a policy's rules.
+type countersByRule map[schema.GroupVersionResource]map[*rules.Rule]*ruleCounters
+
+// countersOf gives each rule of a set its counters. Those of rules that were
+// there before count on.
+func (m *metrics) countersOf(set *rules.Set) countersByRule {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := countersByRule{}
+	for _, resource := range set.Resources() {
+		of := map[*rules.Rule]*ruleCounters{}
+		for _, r := range set.For(resource) {
+			on := ruleOn{r.Name, resource.GroupResource().String()}
+			if m.rules[on] == nil {
+				m.rules[on] = m.newRuleCounters(on)
+			}
+			of[r] = m.rules[on]
+		}
+		out[resource] = of
+	}
+	return out
+}
+
+// forgetRules drops the series of rules, and of resources of a rule, that are
+// not in a set.
+func (m *metrics) forgetRules(set *rules.Set) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	present := map[ruleOn]bool{}
+	for _, resource := range set.Resources() {
+		for _, r := range set.For(resource) {
+			present[ruleOn{r.Name, resource.GroupResource().String()}] = true
+		}
+	}
+	for on := range m.rules {
+		if present[on] {
+			continue
+		}
+		delete(m.rules, on)
+		of := prometheus.Labels{"rule": on.rule, "resource": on.resource}
+		for _, vec := range []interface{ DeletePartialMatch(prometheus.Labels) int }{m.evaluations, m.fixes, m.failures, m.contentions, m.held} {
+			vec.DeletePartialMatch(of)
+		}
+	}
+}
+
+// counts reads what has been counted of the rules in force. It is safe for
+// concurrent use, and not of one moment.
+func (m *metrics) counts() map[ruleOn]RuleCounts {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make(map[ruleOn]RuleCounts, len(m.rules))
+	for on, c := range m.rules {
+		out[on] = c.read()
+	}
+	return out
+}
+
+func (c *ruleCounters) read() RuleCounts {
+	out := RuleCounts{Fixed: valueOf(c.fixes)}
+	for o, to := range [outcomes]*int64{&out.NoMatch, &out.Pass, &out.Patch, &out.Audit, &out.Skip, &out.Unknown, &out.Error} {
+		*to = valueOf(c.evaluations[o])
+		out.Evaluations += *to
+	}
+	for _, failures := range c.failures {
+		out.Failed += valueOf(failures)
+	}
+	if at := c.evaluated.Load(); at != 0 {
+		out.LastEvaluated = time.Unix(0, at)
+	}
+	return out
+}
+
+func valueOf(c prometheus.Counter) int64 {
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		return 0 // a counter without exemplars has none
+	}
+	return int64(m.GetCounter().GetValue())
+}
+
+// counters are those of a rule on the resource that is decided on.
+func (d *decision) counters(r *rules.Rule) *ruleCounters { return d.policy.counters[d.resource][r] }
+
+// countEvaluations counts what the rules that ran made of the object: once for
+// each view, however often it takes to decide on it.
+func (d *decision) countEvaluations(ran []*rules.Rule, result rules.Result) {
+	if d.counted {
+		return
+	}
+	d.counted = true
+	counters, at := d.policy.counters[d.resource], d.now.UnixNano()
+	verdicts, unmatched := result.Verdicts, result.Unmatched
+	for _, r := range ran {
+		o := outcomePass
+		switch {
+		case len(verdicts) > 0 && verdicts[0].Rule == r:
+			o, verdicts = outcomeOf(verdicts[0]), verdicts[1:]
+		case len(unmatched) > 0 && unmatched[0] == r:
+			o, unmatched = outcomeNoMatch, unmatched[1:]
+		}
+		counters[r].count(o, at)
+	}
+}
+
+// outcomeOf is the outcome of a verdict that is told of: the others are no match
+// or a pass. An opt-out that cannot be read is one.
+func outcomeOf(v rules.Verdict) outcome {
+	switch {
+	case v.Outcome == rules.Skip:
+		return outcomeSkip
+	case v.Err != nil && errors.As(v.Err, new(*rules.UnknownError)):
+		return outcomeUnknown
+	case v.Err != nil:
+		return outcomeError
+	case v.Rule.Mode == rules.Audit:
+		return outcomeAudit
+	}
+	return outcomePatch
+}

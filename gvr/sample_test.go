@@ -1,0 +1,46 @@
+package gvr
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+func storeOf(t testing.TB, objects int) cache.Store {
+	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	for i := range objects {
+		u := &unstructured.Unstructured{Object: map[string]any{}}
+		u.SetNamespace(fmt.Sprintf("ns-%d", i%10))
+		u.SetName(fmt.Sprintf("c-%d", i))
+		if err := store.Add(u); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return store
+}
+
+func TestASampleIsOfDifferentObjects(t *testing.T) {
+	for _, tc := range []struct{ objects, atMost, want int }{{0, 10, 0}, {7, 10, 7}, {10, 10, 10}, {1234, 100, 100}} {
+		var s Sample
+		s.take(storeOf(t, tc.objects), tc.atMost)
+		seen := map[string]bool{}
+		for _, u := range s.Some {
+			seen[u.GetName()] = true
+		}
+		if s.Objects != tc.objects || len(s.Some) != tc.want || len(seen) != tc.want {
+			t.Errorf("of %d objects: %d counted, %d taken, %d of them different; want %d", tc.objects, s.Objects, len(s.Some), len(seen), tc.want)
+		}
+	}
+}
+
+// A scrape asks for this.
+func BenchmarkSample(b *testing.B) {
+	store := storeOf(b, 100_000)
+	b.ReportAllocs()
+	for b.Loop() {
+		var s Sample
+		s.take(store, 100)
+	}
+}
