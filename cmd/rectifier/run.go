@@ -1,17 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
@@ -24,15 +23,16 @@ import (
 )
 
 type runFlags struct {
-	rules       ruleFlags
-	cluster     clusterFlags
-	lease       leaseFlags
-	bindAddress string
-	once        bool
-	timeout     time.Duration
-	strict      bool
-	verbosity   int
-	engine      engine.Options
+	rules     ruleFlags
+	cluster   clusterFlags
+	lease     leaseFlags
+	serve     serveFlags
+	exclude   excludeFlag
+	once      bool
+	timeout   time.Duration
+	strict    bool
+	verbosity int
+	engine    engine.Options
 }
 
 func newRun(s streams) *cobra.Command {
@@ -63,6 +63,7 @@ With --once, every object is looked at once: for CI and CronJobs.`,
 	flags := cmd.Flags()
 	f.cluster.add(cmd)
 	flags.StringSliceVarP(&f.engine.Namespaces, "namespace", "n", nil, "look at the namespaces of this `NAME` only: a Role in each is enough; opt-outs on Namespaces are not seen then (default: the whole cluster)")
+	f.exclude.add(cmd, "leave alone what is in namespaces of this `GLOB`, and these Namespaces themselves, whatever rules say: may be repeated; rules still look up what is there")
 	flags.IntVar(&f.engine.Workers, "workers", engine.DefaultWorkers, "objects that are worked on at once")
 	flags.Float32Var(&f.engine.QPS, "qps", engine.DefaultQPS, "writes a second, over all resources; negative for no limit")
 	flags.IntVar(&f.engine.Burst, "burst", engine.DefaultBurst, "writes that may go out at once before --qps limits them")
@@ -77,7 +78,7 @@ With --once, every object is looked at once: for CI and CronJobs.`,
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "with --once, give up after this long")
 	f.lease.add(cmd, "work only while this instance holds a Lease, so that several can run; one that loses it ends with exit code 3 and has to be started again")
 	flags.BoolVar(&f.strict, "strict-rules", false, "refuse to start if a rule does not compile")
-	flags.StringVar(&f.bindAddress, "bind-address", "127.0.0.1:8080", "`ADDRESS` of /healthz, /readyz and /metrics; empty for none; with --once none")
+	f.serve.add(cmd)
 	flags.IntVarP(&f.verbosity, "v", "v", 0, "log verbosity")
 	return cmd
 }
@@ -111,7 +112,7 @@ func (f *runFlags) validate(cmd *cobra.Command) error {
 	case f.once && f.lease.elect:
 		return errors.New("--leader-elect does not go with --once")
 	}
-	return f.lease.validate(cmd)
+	return cmp.Or(f.exclude.validate(cmd, f.engine.Namespaces), f.serve.validate(f.once), f.lease.validate(cmd))
 }
 
 // minResync keeps a slip from becoming a busy loop.
@@ -137,7 +138,8 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 		return err
 	}
 	f.engine.Rules, f.engine.Problems = set, problems
-	f.engine.Registerer = prometheus.NewRegistry()
+	f.engine.Registerer = newRegistry()
+	f.engine.ExcludeNamespaces = f.exclude.patterns
 	if f.engine.Lease, err = f.lease.lease(&f.cluster, ""); err != nil {
 		return err
 	}
@@ -151,25 +153,22 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	logger.Info("Starting", "version", versionString(), "rules", len(set.All()), "invalid", rules.CountInvalid(problems), "dryRun", f.engine.DryRun, "once", f.once)
+	logger.Info("Starting", "version", versionString(), "rules", len(set.All()), "builtin", builtinOf(set), "invalid", rules.CountInvalid(problems), "dryRun", f.engine.DryRun, "once", f.once)
 	if f.once {
 		return f.runOnce(ctx, s, e, problems)
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	if f.bindAddress != "" {
-		listener, err := net.Listen("tcp", f.bindAddress)
-		if err != nil {
-			return &exitError{exitUsage, fmt.Errorf("listen for health checks (see --bind-address): %w", err)}
-		}
-		group.Go(func() error { return e.Serve(ctx, listener) })
+	servers, err := f.serve.listen(logger, f.engine.Config, e)
+	if err != nil {
+		return err
 	}
-	group.Go(func() error { return e.Run(ctx) })
+	// It is answered until the engine has finished: that is worth seeing, too.
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+	group, ctx := errgroup.WithContext(ctx)
+	serve(serving, group, servers)
+	group.Go(func() error { defer stopServing(); return e.Run(ctx) })
 	group.Go(func() error { newReloader(&f.rules, e, set, problems).run(ctx, source); return nil })
-	go func() { // it may come
-		if _, err := readNamespaces(ctx, f.engine.Config, f.engine.Namespaces); err != nil {
-			logger.Info("Not all of --namespace is there", "reason", err)
-		}
-	}()
+	go f.missNamespaces(ctx, logger, e)
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return &exitError{exitCluster, err}
 	}

@@ -82,6 +82,9 @@ type Options struct {
 	ReadOnly bool
 	// Lease is of the leader election; the zero value: there is none.
 	Lease types.NamespacedName
+	// Authorize adds what `run --authorize` asks of the cluster: whose a token is,
+	// and what its bearer may read. Both are cluster-scoped, whatever Namespaces.
+	Authorize bool
 	// Known tells of a resource what is known. Nil: nothing.
 	Known func(schema.GroupVersionResource) Resource
 }
@@ -102,6 +105,9 @@ var (
 	crds       = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 	events     = schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
 	leases     = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+
+	tokenReviews  = schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"}
+	accessReviews = schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"}
 )
 
 // What is lost without the optional rights.
@@ -109,7 +115,12 @@ const (
 	whyNamespaces = "without it, opt-outs on Namespaces are not seen"
 	whyCRDs       = "without it, CRDs that come and go are noticed ten seconds later"
 	whyEvents     = "without it, objects do not tell by Events what was done to them"
-	whyLease      = "leader election"
+)
+
+// What rights are for that are needed, but by no rule.
+const (
+	whyLease     = "leader election"
+	whyAuthorize = "who may read metrics and status (--authorize)"
 )
 
 // Watched lists the resources that rules need an informer for, sorted: those
@@ -237,6 +248,11 @@ func (b *builder) engine() {
 	if !b.ReadOnly {
 		b.lose("", whyEvents, events, "create", "patch")
 	}
+	if b.Authorize {
+		for _, reviews := range []schema.GroupResource{tokenReviews, accessReviews} {
+			b.at(Right{Verb: "create", Resource: reviews}).why = whyAuthorize
+		}
+	}
 	if b.Lease.Name == "" {
 		return
 	}
@@ -298,7 +314,7 @@ func (b *builder) all() []Need {
 		n := Need{Right: right, Rules: slices.Sorted(maps.Keys(because.rules))}
 		if len(n.Rules) == 0 {
 			n.Rules, n.Why = slices.Sorted(maps.Keys(because.losing)), because.why
-			n.Optional = n.Why != whyLease
+			n.Optional = n.Why != whyLease && n.Why != whyAuthorize
 		}
 		out = append(out, n)
 	}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+
+	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
+)
+
+// insecure takes any certificate, and trusts none.
+var insecure = &http.Client{
+	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+	Timeout:   20 * time.Second,
+}
+
+// addressOf waits until the log tells where something is served.
+func (r *running) addressOf(what string) string {
+	r.Helper()
+	line := regexp.MustCompile(what + `" address="([^"]+)"`)
+	var address string
+	testcluster.Eventually(r, 30*time.Second, func() error {
+		m := line.FindStringSubmatch(r.stderr.String())
+		if m == nil {
+			return fmt.Errorf("the log has no %q:\n%s", what, r.stderr)
+		}
+		address = m[1]
+		return nil
+	})
+	return address
+}
+
+// answer is what a URL gives, with a token or without.
+func (r *running) answer(url, token string) (code int, body string) {
+	r.Helper()
+	request, err := http.NewRequest("GET", url, nil)
+	if err != nil {
+		r.Fatal(err)
+	}
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := insecure.Do(request)
+	if err != nil {
+		r.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		r.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// token makes one of a ServiceAccount that may get these nonResourceURLs.
+func (f *rbacFixture) token(name string, urls ...string) string {
+	f.Helper()
+	f.create(fmt.Sprintf("apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: %s}", name))
+	if len(urls) > 0 {
+		meta := metav1.ObjectMeta{Name: f.ns + "-" + name}
+		role := &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: urls}}}
+		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Name: name, Namespace: f.ns}}}
+		if _, err := f.admin.RbacV1().ClusterRoles().Create(f.Context(), role, metav1.CreateOptions{}); err != nil {
+			f.Fatal(err)
+		}
+		if _, err := f.admin.RbacV1().ClusterRoleBindings().Create(f.Context(), binding, metav1.CreateOptions{}); err != nil {
+			f.Fatal(err)
+		}
+	}
+	made, err := f.admin.CoreV1().ServiceAccounts(f.ns).CreateToken(f.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return made.Status.Token
+}
+
+// With just the role that `rbac --authorize` prints, run lets in who may get the
+// nonResourceURLs, and nobody else; probes are answered on their own port without
+// TLS. No token is in the log, at the highest verbosity.
+func TestRunAuthorizes(t *testing.T) {
+	f := newRBACFixture(t)
+	dir := f.rules(ruleFile("label", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS]}\npatch: {merge: {metadata: {labels: {fixed: \"true\"}}}}"))
+	common := []string{"--rules", dir, "--builtin", "none", "--authorize"}
+	f.create(f.must(append([]string{"rbac", "--name", f.ns, "--service-account", f.ns + "/engine"}, common...)...))
+	metrics, nobody := f.token("metrics", "/metrics"), f.token("nobody")
+	r := f.run(append(common, "--health-address", "127.0.0.1:0", "-v", "10")...)
+	full, probes := "https://"+r.addressOf("Serving health checks"), "http://"+r.addressOf("Serving probes")
+	testcluster.Eventually(t, 30*time.Second, func() error {
+		code, body := r.answer(probes+"/readyz", "")
+		if code != 200 || body != "ok\n" {
+			return fmt.Errorf("%d %s", code, body)
+		}
+		return nil
+	})
+	testcluster.Eventually(t, 30*time.Second, func() error { // what was refused is remembered for 10 s
+		if code, body := r.answer(full+"/metrics", metrics); code != 200 || !strings.Contains(body, "rectifier_rules{") || !strings.Contains(body, "rectifier_build_info{") || !strings.Contains(body, "rest_client_requests_total{") {
+			return fmt.Errorf("metrics: %d %s", code, body)
+		}
+		return nil
+	})
+	for _, tc := range []struct {
+		url, token string
+		code       int
+		body       string
+	}{
+		{full + "/metrics", "", 401, ""}, {full + "/metrics", "garbage", 401, ""}, {full + "/metrics", nobody, 403, ""},
+		{full + "/", metrics, 403, "nonResourceURL /"}, {full + "/api/status", metrics, 403, ""}, {full + "/api/status", nobody, 403, ""},
+		{full + "/readyz", nobody, 200, "ok\n"}, {full + "/healthz", "", 200, "ok\n"},
+		{probes + "/metrics", metrics, 404, ""}, {probes + "/healthz", "", 200, "ok\n"},
+	} {
+		if code, body := r.answer(tc.url, tc.token); code != tc.code || !strings.Contains(body, tc.body) {
+			t.Errorf("%s: %d %q", tc.url, code, body)
+		}
+	}
+	log := r.stderr.String()
+	for _, token := range []string{metrics, nobody} {
+		if strings.Contains(log, token) || strings.Contains(log, strings.Split(token, ".")[2]) {
+			t.Error("a token is in the log")
+		}
+	}
+	if strings.Contains(log, "Everybody who reaches") {
+		t.Errorf("it is told that everybody may read:\n%s", log)
+	}
+}
+
+// Without --authorize, all is there for everybody: that is told where it is not
+// for this machine only. TLS is then a matter of a certificate.
+func TestRunServesWithoutAuthorization(t *testing.T) {
+	f := newRBACFixture(t)
+	dir := f.rules(ruleFile("label", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS]}\npatch: {merge: {metadata: {labels: {fixed: \"true\"}}}}"))
+	certPEM, keyPEM, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile := filepath.Join(f.dir, "tls.crt"), filepath.Join(f.dir, "tls.key")
+	for name, text := range map[string][]byte{certFile: certPEM, keyFile: keyPEM} {
+		if err := os.WriteFile(name, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		args   []string
+		scheme string
+		told   bool
+	}{
+		"on this machine": {nil, "http://", false},
+		"everywhere":      {[]string{"--bind-address", ":0"}, "http://", true},
+		"with TLS":        {[]string{"--tls-cert-file", certFile, "--tls-private-key-file", keyFile}, "https://", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := f.run(append([]string{"--rules", dir, "--builtin", "none"}, tc.args...)...)
+			at := r.addressOf("Serving health checks")
+			at = tc.scheme + "127.0.0.1" + at[strings.LastIndex(at, ":"):]
+			for path, want := range map[string]string{"/": "<html", "/api/status": `"rules":`, "/metrics": "rectifier_rules{", "/healthz": "ok", "/readyz": "rules: 1 loaded"} {
+				if code, body := r.answer(at+path, ""); !strings.Contains(body, want) || code != 200 && path != "/readyz" {
+					t.Errorf("%s: %d %.300s", path, code, body)
+				}
+			}
+			if got := strings.Count(r.stderr.String(), "Everybody who reaches this address can read metrics and status"); got > 1 || got == 1 != tc.told {
+				t.Errorf("it is told %d times who can read:\n%s", got, r.stderr)
+			}
+		})
+	}
+}
+
+// In the end the ports are closed, and the exit code is 0.
+func TestRunStopsServing(t *testing.T) {
+	f := newRBACFixture(t)
+	dir := f.rules(ruleFile("label", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS]}\npatch: {merge: {metadata: {labels: {fixed: \"true\"}}}}"))
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &running{T: t, stderr: &lockedBuffer{}}
+	done := make(chan int, 1)
+	go func() {
+		done <- execute(ctx, []string{"run", "--kubeconfig", f.kubeconfig, "--bind-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", "--rules", dir, "--builtin", "none"}, streams{strings.NewReader(""), io.Discard, r.stderr})
+	}()
+	ports := []string{r.addressOf("Serving health checks"), r.addressOf("Serving probes")}
+	for _, port := range ports {
+		if code, _ := r.answer("http://"+port+"/healthz", ""); code != 200 {
+			t.Errorf("/healthz: %d", code)
+		}
+	}
+	cancel()
+	if code := <-done; code != exitFine {
+		t.Errorf("exit code %d:\n%s", code, r.stderr)
+	}
+	for _, port := range ports {
+		if _, err := insecure.Get("http://" + port + "/healthz"); err == nil {
+			t.Errorf("%s is still served", port)
+		}
+	}
+}
