@@ -165,7 +165,7 @@ func TestABreachIsFound(t *testing.T) {
 // but for .ci; bin and dist are built and ignored by git.
 var (
 	topFolders = []string{"cmd", "deploy", "docs", "engine", "examples", "gvr", "internal", "rules", "bin", "dist"}
-	topFiles   = []string{"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "go.mod", "go.sum"}
+	topFiles   = []string{"CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md", "SECURITY.md", "go.mod", "go.sum"}
 )
 
 func TestTopFolder(t *testing.T) {
