@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,10 +50,38 @@ func (f *clusterFlags) config() (*rest.Config, error) {
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: f.context}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(f.loading(), overrides).ClientConfig()
 	if err != nil {
-		return nil, &exitError{exitUsage, fmt.Errorf("find the cluster (--kubeconfig, $KUBECONFIG, ~/.kube/config): %w", err)}
+		return nil, &exitError{exitUsage, f.notFound(err)}
 	}
 	config.UserAgent = "rectifier/" + versionString()
 	return config, nil
+}
+
+// notFound says why there is no cluster to be found. clientcmd passes over files
+// that do not exist, and speaks of variables of its own instead.
+func (f *clusterFlags) notFound(err error) error {
+	const finding = "find the cluster (--kubeconfig, $KUBECONFIG, ~/.kube/config)"
+	files := f.loading().Precedence
+	if f.kubeconfig != "" {
+		files = []string{f.kubeconfig}
+	}
+	var there, absent []string
+	for _, file := range files {
+		if _, stat := os.Stat(file); errors.Is(stat, fs.ErrNotExist) {
+			absent = append(absent, file+" does not exist")
+		} else {
+			there = append(there, file)
+		}
+	}
+	missing := strings.Join(absent, ", ")
+	switch empty := clientcmd.IsEmptyConfig(err); {
+	case empty && len(there) > 0:
+		return fmt.Errorf("%s: no cluster is named in %s", finding, strings.Join(append([]string{strings.Join(there, ", ")}, absent...), "; "))
+	case empty && missing != "":
+		return fmt.Errorf("%s: %s", finding, missing)
+	case missing != "" && f.kubeconfig == "": // of that one, the error tells
+		return fmt.Errorf("%s: %w; %s", finding, err, missing)
+	}
+	return fmt.Errorf("%s: %w", finding, err)
 }
 
 // checkNamespaces refuses what cannot be the name of a namespace.

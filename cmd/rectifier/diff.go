@@ -19,6 +19,7 @@ type diffFlags struct {
 	output     outputFlag
 	colour     colourFlag
 	namespaces []string
+	exclude    excludeFlag
 	asEnforced bool
 
 	// files
@@ -49,12 +50,19 @@ files below it; those elsewhere are written whole, and have to be applied where
 the leading folders are.
 
 With --cluster it looks at the objects that exist: all that the rules are about,
-or those named as RESOURCE or RESOURCE/NAME. It needs to list and watch what the
+or those named as RESOURCE or RESOURCE/NAME; rules about other resources are then
+left out. It needs to list and watch what the
 rules match and look up, and Namespaces; it sends nothing but reads. What it may
 not read is listed, and the rest is shown. With --server-dry-run each change is
 also sent to the API server with dryRun=All, which takes the permission to
 patch: then admission, defaults and validation of the server count, and the
 diff shows what it would store.
+
+With --namespace it shows a part of what run does for the whole cluster: the
+Namespaces that are named are read, so rules that select by their labels and
+opt-outs on them count. A controller that is limited by run --namespace cannot
+watch Namespaces: it parks such rules and does not see such opt-outs. Where that
+makes a difference, a note says so.
 
 Values of Secrets are never shown, only their length and whether they change,
 and neither is what a rule that reads Secrets changes elsewhere. A diff of a file
@@ -66,7 +74,11 @@ would do. --as-enforced shows what would happen if they were enforced.
 The diff goes to standard output. Which rule changes what and why, and a summary
 by rule, go to standard error. The exit code is 0 if nothing would change, 1 if
 something would or a rule failed on an object, 2 if the input could not be read,
-3 if the cluster could not be reached or refused.`,
+3 if the cluster could not be reached or refused. With --cluster, it is also 1 if
+a rule did nothing (it is parked): its resource or what it looks up is not served,
+or is cluster-scoped and --namespace is given. A script tells the two apart by
+-o json: summary.changed and summary.failed count what is wrong with objects, and
+notDone lists what could not be done.`,
 		Example: `  rectifier diff --rules rules/ manifests/
   rectifier diff --rules rules/ manifests/ | git apply
   rectifier diff --rules rules/ --cluster
@@ -101,6 +113,7 @@ something would or a rule failed on an object, 2 if the input could not be read,
 	flags.StringVar(&f.now, "now", "", "files: the `TIME` that rules read, such as 2026-01-01T00:00:00Z (default: the real one)")
 	flags.BoolVar(&f.live, "cluster", false, "look at the objects in the live cluster")
 	f.cluster.add(cmd)
+	f.exclude.add(cmd, "with --cluster, leave out what is in namespaces of this `GLOB`, as run does with its own flag")
 	flags.BoolVar(&f.serverDryRun, "server-dry-run", false, "with --cluster, have the API server try each change (dryRun=All)")
 	flags.StringVar(&f.fieldManager, "field-manager", engine.DefaultFieldManager, "with --server-dry-run, the `NAME` under which changes are tried")
 	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "with --cluster, give up after this long")
@@ -112,7 +125,7 @@ something would or a rule failed on an object, 2 if the input could not be read,
 // onlyLive and onlyFiles are flags that mean something in one of the two ways of
 // working.
 var (
-	onlyLive  = []string{"kubeconfig", "context", "server-dry-run", "field-manager", "timeout", "v"}
+	onlyLive  = []string{"kubeconfig", "context", excludeNamespace, "server-dry-run", "field-manager", "timeout", "v"}
 	onlyFiles = []string{"crds", "objects", "now"}
 )
 
@@ -139,6 +152,8 @@ func (f *diffFlags) validate(cmd *cobra.Command) error {
 		return errors.New("-A does not go with files or --namespace: with --cluster, all namespaces is the default")
 	case f.timeout <= 0:
 		return errors.New("--timeout must be positive")
+	case f.exclude.validate(cmd, f.namespaces) != nil:
+		return f.exclude.validate(cmd, f.namespaces)
 	}
 	return errors.Join(f.output.check(), f.colour.check())
 }

@@ -48,18 +48,34 @@ func (f *diffFlags) diffCluster(ctx context.Context, set *rules.Set, names []str
 	if err != nil {
 		return err
 	}
-	e, err := engine.New(engine.Options{Config: config, Rules: set, Namespaces: f.namespaces, ReadNamespaces: read, FieldManager: f.fieldManager, DryRun: true})
+	if len(selected) > 0 {
+		// What else the rules are about is not read, and keeps nothing from being fine.
+		set = set.About(selected.about)
+		report.of(set)
+	}
+	e, err := engine.New(engine.Options{
+		Config: config, Rules: set, Namespaces: f.namespaces, ReadNamespaces: read, ExcludeNamespaces: f.exclude.patterns,
+		FieldManager: f.fieldManager, DryRun: true,
+	})
 	if err != nil {
 		return &exitError{exitUsage, err}
 	}
-	refused := 0
-	err = e.Preview(ctx, engine.PreviewOptions{Select: selected.selects, ServerDryRun: f.serverDryRun}, func(v engine.Preview) {
+	err = f.preview(ctx, cancel, e, selected, report, p)
+	report.notes(set, f.namespaces, read)
+	return f.verdict(err, selected, report, p)
+}
+
+// preview has the engine look at the objects that are selected, and tells of them
+// as they come.
+func (f *diffFlags) preview(ctx context.Context, cancel func(), e *engine.Engine, selected selection, report *diffReport, p *diffPrinter) error {
+	selects := f.selects(selected)
+	return e.Preview(ctx, engine.PreviewOptions{Select: selects, ServerDryRun: f.serverDryRun}, func(v engine.Preview) {
 		c := newChange(refOf(v.Object.Object), v.Object.Object, v.Result)
 		c.Error = v.Unknown
 		if v.Server != nil {
 			c.answered(v.Server)
 			if errors.Is(v.Server.Err, engine.ErrUnreachable) {
-				refused++
+				report.untried++
 			}
 		}
 		// Rules that the server refuses are not among the verdicts any more.
@@ -73,9 +89,16 @@ func (f *diffFlags) diffCluster(ctx context.Context, set *rules.Set, names []str
 			cancel() // nobody reads any more
 		}
 	})
+}
+
+// verdict is how a preview ends: err is its error.
+func (f *diffFlags) verdict(err error, selected selection, report *diffReport, p *diffPrinter) error {
+	if short := new(engine.Shortfall); errors.As(err, &short) {
+		report.NotDone = short.Lines
+	}
 	if missing := selected.missing(); err == nil || errors.Is(err, engine.ErrParked) {
-		if len(missing) > 0 && p.err == nil {
-			return &exitError{exitUsage, errors.Join(fmt.Errorf("not in the cluster: %s", strings.Join(missing, ", ")), err)}
+		if missing != nil && p.err == nil {
+			return &exitError{exitUsage, errors.Join(missing, err)}
 		}
 	}
 	switch {
@@ -85,8 +108,8 @@ func (f *diffFlags) diffCluster(ctx context.Context, set *rules.Set, names []str
 		return &exitError{exitFindings, err}
 	case err != nil:
 		return clusterError(err, printReadRole)
-	case refused > 0:
-		return &exitError{exitCluster, fmt.Errorf("%s could not be tried", count(refused, "change", "changes"))}
+	case report.untried > 0:
+		return &exitError{exitCluster, fmt.Errorf("%s could not be tried", count(report.untried, "change", "changes"))}
 	}
 	return nil
 }
@@ -99,6 +122,7 @@ type selector struct {
 	resources []schema.GroupVersionResource
 	name      string // empty: all
 	found     bool
+	excluded  bool // it is there, but left out
 }
 
 // selectObjects reads RESOURCE and RESOURCE/NAME. A resource is written as in
@@ -117,11 +141,7 @@ func selectObjects(set *rules.Set, args []string, resolve func(live.Argument) ([
 			if err != nil {
 				return nil, clusterError(err, printReadRole)
 			}
-			for _, r := range found {
-				if len(set.For(r)) > 0 {
-					s.resources = append(s.resources, r)
-				}
-			}
+			s.resources = inRules(set, found, live.ParseArgument(resource).Version())
 		}
 		if len(s.resources) == 0 {
 			return nil, &exitError{exitUsage, unknownResource(set, resource)}
@@ -129,6 +149,18 @@ func selectObjects(set *rules.Set, args []string, resolve func(live.Argument) ([
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// inRules are the versions of a resource in which rules name it: also those that
+// are not served, of which it has to be told. version is the only one that is
+// asked for; empty: all are.
+func inRules(set *rules.Set, found []schema.GroupVersionResource, version string) []schema.GroupVersionResource {
+	if len(found) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(set.Versions(found[0].GroupResource())), func(r schema.GroupVersionResource) bool {
+		return version != "" && r.Version != version
+	})
 }
 
 // unknownResource says that no rule is about a resource.
@@ -147,26 +179,53 @@ func namedBy(set *rules.Set, arg live.Argument) []schema.GroupVersionResource {
 	return slices.DeleteFunc(slices.Clone(set.Resources()), func(r schema.GroupVersionResource) bool { return !arg.Names(r) })
 }
 
-func (s selection) selects(info gvr.Info, _, name string) bool {
+// selects is the selection for a preview, which knows what is left out.
+func (f *diffFlags) selects(s selection) func(info gvr.Info, namespace, name string) bool {
+	globs := f.exclude.globs()
+	return func(info gvr.Info, namespace, name string) bool {
+		_, excluded := engine.ExcludedBy(globs, info.Resource.GroupResource(), namespace, name)
+		return s.selects(info, name, excluded)
+	}
+}
+
+// about reports whether a resource is among those that are selected.
+func (s selection) about(resource schema.GroupVersionResource) bool {
+	return slices.ContainsFunc(s, func(one *selector) bool { return slices.Contains(one.resources, resource) })
+}
+
+func (s selection) selects(info gvr.Info, name string, excluded bool) bool {
 	if len(s) == 0 {
 		return true
 	}
 	hit := false
 	for _, one := range s {
 		if slices.Contains(one.resources, info.Resource) && (one.name == "" || one.name == name) {
-			one.found, hit = true, true
+			one.found, one.excluded = one.found || !excluded, one.excluded || excluded
+			hit = true
 		}
 	}
 	return hit
 }
 
-// missing are the names that no object has.
-func (s selection) missing() []string {
-	var out []string
+// missing tells of the names that no object has which is looked at; nil: there
+// is none.
+func (s selection) missing() error {
+	var absent, excluded []string
 	for _, one := range s {
-		if one.name != "" && !one.found {
-			out = append(out, one.text)
+		switch {
+		case one.name == "" || one.found:
+		case one.excluded:
+			excluded = append(excluded, one.text)
+		default:
+			absent = append(absent, one.text)
 		}
 	}
-	return out
+	var out []error
+	if len(absent) > 0 {
+		out = append(out, fmt.Errorf("not in the cluster: %s", strings.Join(absent, ", ")))
+	}
+	if len(excluded) > 0 {
+		out = append(out, fmt.Errorf("left out by --exclude-namespace: %s", strings.Join(excluded, ", ")))
+	}
+	return errors.Join(out...)
 }

@@ -116,6 +116,9 @@ func (p *diffPrinter) summary(r *diffReport) {
 	if r.Summary.Matched == 0 && r.Summary.LeftAlone == 0 {
 		p.tell("warning: 0 objects matched; the rules are about %s\n", r.about)
 	}
+	for _, note := range r.Notes {
+		p.tell("note: %s\n", note)
+	}
 }
 
 // colourFlag is --color.

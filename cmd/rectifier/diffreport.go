@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/rectifier-dev/rectifier/engine"
 	"github.com/rectifier-dev/rectifier/internal/objectdiff"
 	"github.com/rectifier-dev/rectifier/rules"
@@ -17,11 +15,17 @@ type diffReport struct {
 	// Objects are those that rules would change, or fail on, in the order in
 	// which they were looked at.
 	Objects []objectChange `json:"objects"`
-	Rules   []ruleCounts   `json:"rules"` // all of them, in the order of evaluation
+	Rules   []ruleCounts   `json:"rules"` // all that are looked at, in the order of evaluation
 	Summary diffCounts     `json:"summary"`
+	// NotDone is what could not be done at all: resources that may not be read or
+	// are not served, rules that cannot run.
+	NotDone []string `json:"notDone,omitempty"`
+	// Notes are about the difference between this look and a controller.
+	Notes []string `json:"notes,omitempty"`
 
-	about string // what the rules are about
-	brief bool   // Objects are not kept: what there is to say of them is printed as they come
+	about   string // what the rules are about
+	untried int    // changes that the API server was not to be asked about
+	brief   bool   // Objects are not kept: what there is to say of them is printed as they come
 }
 
 type diffCounts struct {
@@ -127,11 +131,17 @@ type eventText struct {
 }
 
 func newDiffReport(set *rules.Set) *diffReport {
-	r := &diffReport{Objects: []objectChange{}, Rules: []ruleCounts{}, about: whatTheyAreAbout(set)}
+	r := &diffReport{Objects: []objectChange{}}
+	r.of(set)
+	return r
+}
+
+// of makes the report one of these rules.
+func (r *diffReport) of(set *rules.Set) {
+	r.Rules, r.about = []ruleCounts{}, whatTheyAreAbout(set)
 	for _, rule := range set.All() {
 		r.Rules = append(r.Rules, ruleCounts{Rule: rule.Name})
 	}
-	return r
 }
 
 // newChange makes of an evaluation what a diff tells. object is as the rules
@@ -155,7 +165,7 @@ func newChange(ref objectRef, object map[string]any, result rules.Result) *objec
 			if v.Rule.Mode == rules.Audit {
 				o.Outcome = outcomeAudit
 			} else {
-				c.computed = c.computed || fromSecrets(v.Rule)
+				c.computed = c.computed || v.Rule.ReadsSecretData()
 			}
 			c.Rules = append(c.Rules, o)
 		}
@@ -232,21 +242,4 @@ func (r *diffReport) count(o ruleOutcome) {
 
 func isMatched(verdicts []rules.Verdict) bool {
 	return slices.ContainsFunc(verdicts, func(v rules.Verdict) bool { return v.Outcome != rules.Skip })
-}
-
-// fromSecrets reports whether what a rule writes may be computed from data of
-// Secrets.
-func fromSecrets(r *rules.Rule) bool {
-	if !r.Secret {
-		return false
-	}
-	isSecret := func(resource schema.GroupVersionResource) bool {
-		return resource.Group == "" && resource.Resource == "secrets"
-	}
-	if slices.ContainsFunc(r.Lookups, func(l *rules.Lookup) bool { return isSecret(l.Resource) }) {
-		return true
-	}
-	annotations := r.Reads().Field("metadata").Field("annotations")
-	return !r.Reads().Field("data").IsEmpty() || !r.Reads().Field("stringData").IsEmpty() ||
-		annotations.IsWhole() || !annotations.Field("kubectl.kubernetes.io/last-applied-configuration").IsEmpty()
 }

@@ -22,6 +22,7 @@ type explainFlags struct {
 	objects   []string
 	now       string
 	namespace string
+	exclude   excludeFlag
 	timeout   time.Duration
 }
 
@@ -32,7 +33,8 @@ func newExplain(s streams) *cobra.Command {
 		Short: "Tell what each rule makes of one object, and why",
 		Long: `Explain evaluates the rules for an object and tells, rule by rule, whether the
 rule matches, what its lookups, its variables and the parts of its condition give,
-and what it would write; or why it leaves the object alone.
+and what it would write; or why it leaves the object alone, or cannot run, such as
+one about a version of the resource that is not served.
 
 The object is read from the cluster, and named as for kubectl get: by the plural,
 the singular, a short name or the kind of its resource, with a version or group
@@ -76,7 +78,8 @@ cluster could not be reached or refused.`,
 	flags.StringArrayVar(&f.objects, "objects", nil, "with -f, `PATH` of objects that rules may look up, Namespaces among them; those in -f count too")
 	flags.StringVar(&f.now, "now", "", "the `TIME` that rules read, such as 2026-01-01T00:00:00Z (default: the real one)")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long the cluster may take to answer all questions")
-	for _, live := range []string{"kubeconfig", "context", "timeout"} {
+	f.exclude.add(cmd, "tell that nothing is done to an object in namespaces of this `GLOB`, as run does nothing with its own flag")
+	for _, live := range []string{"kubeconfig", "context", "timeout", excludeNamespace} {
 		cmd.MarkFlagsMutuallyExclusive("filename", live)
 	}
 	addAllNamespaces(cmd)
@@ -104,7 +107,7 @@ func (f *explainFlags) validate(cmd *cobra.Command, args []string) error {
 	case f.timeout <= 0:
 		return errors.New("--timeout must be positive")
 	}
-	return nil
+	return f.exclude.validate(cmd, nil) // of an object that is excluded, it is told
 }
 
 func (f *explainFlags) run(ctx context.Context, args []string, s streams) error {

@@ -69,6 +69,7 @@ func (f *explainFlags) explainObject(fixer *offline.Fixer, written writtenRules,
 	} else {
 		out.Notes = []string{noRule(out.objectRef)}
 	}
+	out.Notes = append(out.Notes, otherVersions(fixer, object)...)
 	out.at(object.Position())
 	for _, v := range e.Verdicts {
 		out.Rules = append(out.Rules, written.rule(v, "", whatToGive))

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/rectifier-dev/rectifier/engine"
 	"github.com/rectifier-dev/rectifier/internal/live"
 	"github.com/rectifier-dev/rectifier/rules"
 )
@@ -86,8 +87,10 @@ func (f *explainFlags) explainLiveObject(ctx context.Context, cluster *live.Clus
 	}
 	out := explainedObject{objectRef: refOf(object), Resource: rules.ResourceName(resource), Rules: []explainedRule{}}
 	all := set.For(resource)
+	excluded := f.excluded(resource.GroupResource(), out.objectRef)
 	if len(all) == 0 {
 		out.Notes = []string{noRule(out.objectRef)}
+		out.addUnserved(ctx, cluster, set, resource.GroupResource(), excluded)
 		return out, nil
 	}
 	// A rule that cannot run does nothing, but what it would do is worth seeing.
@@ -108,10 +111,26 @@ func (f *explainFlags) explainLiveObject(ctx context.Context, cluster *live.Clus
 	slices.Sort(notes)
 	out.Notes = slices.Compact(notes)
 	for _, v := range verdicts {
-		out.Rules = append(out.Rules, written.rule(v, cannot[v.Rule], whatTheClusterLacks))
+		one := written.rule(v, cannot[v.Rule], whatTheClusterLacks)
+		one.leaveOut(excluded)
+		out.Rules = append(out.Rules, one)
 	}
+	out.addUnserved(ctx, cluster, set, resource.GroupResource(), excluded)
 	out.addReports(ctx, cluster, object)
 	return out, ctx.Err()
+}
+
+// excluded says why the controller leaves an object alone that is in a namespace
+// of --exclude-namespace; empty: it does not.
+func (f *explainFlags) excluded(resource schema.GroupResource, o objectRef) string {
+	pattern, ok := engine.ExcludedBy(f.exclude.globs(), resource, o.Namespace, o.Name)
+	switch {
+	case !ok:
+		return ""
+	case o.Namespace == "":
+		return fmt.Sprintf("this Namespace is excluded: --exclude-namespace %s", pattern)
+	}
+	return fmt.Sprintf("its namespace is excluded: --exclude-namespace %s", pattern)
 }
 
 // namespaceGiven is what --namespace names, if it does.

@@ -170,6 +170,17 @@ func (w writtenRules) rule(v rules.Verdict, cannot string, whatToGive func(error
 	return out
 }
 
+// leaveOut makes the rule one that is not run, for a reason; empty: it is run.
+// What it would write, and why, stays: that is worth seeing.
+func (r *explainedRule) leaveOut(reason string) {
+	if reason == "" {
+		return
+	}
+	r.Outcome, r.Reason = string(rules.Skip), reason
+	r.Error, r.Event = "", nil
+	r.OptedOut, r.OptedOutUntil = false, ""
+}
+
 func explainLookup(l rules.TracedLookup, whatToGive func(error) string) explainedLookup {
 	out := explainedLookup{Name: l.Name, Resource: rules.ResourceName(l.Resource), Read: l.Read}
 	switch {

@@ -32,12 +32,20 @@ func TestDiffLiveOfANamespaceReadsIt(t *testing.T) {
 	}
 	label(`{"metadata": {"labels": {"team": "shop"}}}`)
 	code, out, told := f.diff("-n", f.ns)
-	if code != exitFindings || !strings.Contains(out, "chosen: x") || !strings.Contains(out, "any: x") {
+	parks := "note: run --namespace NS parks chosen: what reads Namespaces is done by a run for the whole cluster, or by run --once\n"
+	if code != exitFindings || !strings.Contains(out, "chosen: x") || !strings.Contains(out, "any: x") || !strings.HasSuffix(told, parks) {
 		t.Errorf("exit code %d\n%s%s", code, out, told)
+	}
+	if _, out, _ := f.diff("-n", f.ns, "-o", "json"); !strings.Contains(out, `"run --namespace NS parks chosen: `) {
+		t.Errorf("the JSON has no note:\n%s", out)
+	}
+	if _, _, told := f.diff(); strings.Contains(told, "note:") {
+		t.Errorf("a note about the whole cluster:\n%s", told)
 	}
 	label(`{"metadata": {"annotations": {"rectifier.dev/skip": "any"}}}`)
 	code, out, told = f.diff("-n", f.ns)
-	if code != exitFindings || !strings.Contains(out, "chosen: x") || strings.Contains(out, "any: x") || !strings.Contains(told, "left alone 1 (they ask for it)") {
+	if code != exitFindings || !strings.Contains(out, "chosen: x") || strings.Contains(out, "any: x") || !strings.Contains(told, "left alone 1 (they ask for it)") ||
+		!strings.Contains(told, "note: run --namespace NS does not see that Namespace NS asks to be left alone (rectifier.dev/skip)\n") {
 		t.Errorf("with an opt-out on the Namespace: exit code %d\n%s%s", code, out, told)
 	}
 	code, out, told = invoke(t, "explain", "--kubeconfig", f.kubeconfig, "--rules", f.rules, "--builtin", "none", "-n", f.ns, "cm/a")

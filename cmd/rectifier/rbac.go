@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,8 @@ type rbacFlags struct {
 	namespaces []string
 	name       string
 	account    string
+	configMap  string
+	authorize  bool
 	readOnly   bool
 	check      bool
 	as         string
@@ -49,21 +52,29 @@ lacks, and prints that. The exit code is 1 if rules cannot work. The rights that
 are optional are told too, but count for nothing. Only questions are sent, which
 every identity may ask.
 
-The built-in rules are those that run would use: name the same --builtin.`,
+The built-in rules are those that run would use: name the same --builtin.
+
+With -o helm it prints values for the Helm chart: the rule files, and the rights
+that they need. The chart refuses rules that no rights were made for.`,
 		Example: `  rectifier rbac --rules rules/ --service-account rectifier/rectifier | kubectl apply -f -
   rectifier rbac --rules rules/ --builtin none --namespace team-a,team-b
+  rectifier rbac --rules rules/ -o helm | helm upgrade --install rectifier deploy/chart --namespace rectifier -f -
   rectifier rbac --rules rules/ --check --as system:serviceaccount:rectifier:rectifier`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.check && !cmd.Flags().Changed("output") {
 				f.output.value = "text"
 			}
-			return f.run(cmd, s)
+			err := f.run(cmd, s)
+			if err != nil && f.output.value == "helm" {
+				return helmFailure(s, err)
+			}
+			return err
 		},
 	}
 	f.rules.add(cmd, []string{builtin.Default})
 	f.cluster.add(cmd)
-	f.output.add(cmd, "yaml", "json", "text")
+	f.output.add(cmd, "yaml", "json", "text", "helm")
 	output := cmd.Flags().Lookup("output")
 	output.Usage, output.DefValue = output.Usage+" (default yaml; with --check: text)", ""
 	flags := cmd.Flags()
@@ -73,6 +84,8 @@ The built-in rules are those that run would use: name the same --builtin.`,
 	flags.StringVar(&f.account, "service-account", "", "bind the roles to this `NAMESPACE/NAME`")
 	f.lease.add(cmd, "also what run needs with its own --leader-elect")
 	flags.Lookup(leaseName).Usage = "`[NAMESPACE/]NAME` of that Lease; the namespace is by default that of the ServiceAccount in --service-account or --as, or else what run takes"
+	flags.StringVar(&f.configMap, configMapFlag, "", "with -o helm, the `NAME` of the ConfigMap that holds the rules: it is named in the values instead of their text")
+	flags.BoolVar(&f.authorize, "authorize", false, "also what run needs with its own --authorize")
 	flags.BoolVar(&f.readOnly, "read-only", false, "only what is read: enough for run --dry-run and diff --cluster")
 	flags.BoolVar(&f.check, "check", false, "ask the cluster what the current identity lacks, instead of printing roles")
 	flags.StringVar(&f.as, "as", "", "with --check, the `USER` to ask for, such as system:serviceaccount:NAMESPACE:NAME: the identity must be allowed to impersonate it")
@@ -93,7 +106,7 @@ func (f *rbacFlags) validate(cmd *cobra.Command) (account types.NamespacedName, 
 	case f.name == "" || len(content.IsPathSegmentName(f.name)) > 0:
 		return account, fmt.Errorf("--name %q cannot be the name of a role", f.name)
 	}
-	if err := checkNamespaces(f.namespaces...); err != nil {
+	if err := cmp.Or(checkNamespaces(f.namespaces...), f.validateHelm(cmd)); err != nil {
 		return account, err
 	}
 	if err := f.lease.validate(cmd); err != nil {
@@ -134,7 +147,11 @@ func (f *rbacFlags) run(cmd *cobra.Command, s streams) error {
 	if err := oneStdin(f.rules.paths, f.crds); err != nil {
 		return err
 	}
-	set, problems, err := f.rules.load(s)
+	sources, err := f.rules.sources(s)
+	if err != nil {
+		return err
+	}
+	set, definitions, problems, err := f.rules.compile(s, sources)
 	if err != nil {
 		return err
 	}
@@ -146,11 +163,14 @@ func (f *rbacFlags) run(cmd *cobra.Command, s streams) error {
 	if err != nil {
 		return err
 	}
-	options := rbac.Options{Namespaces: f.namespaces, ReadOnly: f.readOnly, Lease: lease, Known: known}
+	options := rbac.Options{Namespaces: f.namespaces, ReadOnly: f.readOnly, Lease: lease, Authorize: f.authorize, Known: known}
 	complete := false
-	if f.check {
+	switch {
+	case f.check:
 		complete, err = f.ask(cmd.Context(), s, set, options)
-	} else {
+	case f.output.value == "helm":
+		complete, err = f.printHelm(s, sources, definitions, problems, rbac.For(set, options))
+	default:
 		complete, err = f.print(s, rbac.For(set, options), account)
 	}
 	switch {

@@ -116,6 +116,18 @@ func (f *ruleFlags) compile(s streams, sources []rules.Source) (*rules.Set, []*r
 	return set, definitions, problems, nil
 }
 
+// builtinOf are the names of the built-in rules in a set: who did not ask for them
+// is to see that they are on.
+func builtinOf(set *rules.Set) []string {
+	out := []string{}
+	for _, r := range set.All() {
+		if strings.HasPrefix(r.Pos.File, builtin.Prefix) {
+			out = append(out, r.Name)
+		}
+	}
+	return out
+}
+
 // choose leaves the rules that --rule names, and the problems that may be
 // theirs: a file that cannot be read may hold them. Without --rule it leaves all.
 func (f *ruleFlags) choose(set *rules.Set, problems []*rules.Problem) (*rules.Set, []*rules.Problem) {

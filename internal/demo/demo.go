@@ -171,6 +171,9 @@ func (s *show) judge(ctx context.Context, disturbed int) error {
 	if n := len(wrong(findings)); n > 0 {
 		faults = append(faults, fmt.Errorf("%d things are not as they should be", n))
 	}
+	if n := s.fixes.untold(); n > 0 {
+		faults = append(faults, fmt.Errorf("%d of %d disturbances were repaired and no Event tells of it", n, disturbed))
+	}
 	if warned := s.fixes.warnings(); !slices.Equal(warned, warnedOnce) {
 		faults = append(faults, fmt.Errorf("there were Warnings on %q, not on %q once", warned, warnedOnce))
 	}

@@ -4,8 +4,13 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/rectifier-dev/rectifier/internal/controlplane"
 )
@@ -19,6 +24,11 @@ func TestDemo(t *testing.T) {
 	err := run(t.Context(), &screen{out: &out}, false)
 	if err != nil {
 		t.Errorf("the demo fails: %v\n%s", err, out.String())
+	}
+	// One ✗ for each disturbance, and for each the repair that it was followed by.
+	disturbed, repaired := strings.Count(out.String(), "✗"), strings.Count(out.String(), " after ")
+	if disturbed < 20 || repaired != disturbed {
+		t.Errorf("%d disturbances and %d repairs are shown:\n%s", disturbed, repaired, out.String())
 	}
 	if strings.Contains(out.String(), "\x1b") {
 		t.Error("there are terminal codes where there is no terminal")
@@ -109,5 +119,47 @@ func TestTheStepIsShownBelowOtherLines(t *testing.T) {
 	const clear = "\r\x1b[K"
 	if want := "  … wait" + clear + "something\n  … wait" + clear + "  ✓ wait (0.0 s)\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// Each repair is shown, also one that the object has been told of before: that is
+// counted on the Event that is there.
+func TestRepairsAreTold(t *testing.T) {
+	began := time.Now()
+	var out bytes.Buffer
+	w := watch.NewFakeWithChanSize(10, false)
+	f := &fixWatcher{out: &screen{out: &out}, watch: w, done: make(chan struct{}), zero: began, before: map[string][]time.Time{}}
+	event := func(at time.Duration, count int32) *eventsv1.Event {
+		e := &eventsv1.Event{Type: corev1.EventTypeNormal, Reason: "Adjusted", Note: "adjust replicas", EventTime: metav1.NewMicroTime(began)}
+		e.Regarding = corev1.ObjectReference{Kind: "Deployment", Name: "cart"}
+		if count > 1 {
+			e.Series = &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(began.Add(at))}
+		}
+		return e
+	}
+	for _, at := range []time.Duration{100, 200, 300} {
+		f.disturbed("deployment/cart", began.Add(at*time.Millisecond))
+	}
+	w.Add(event(0, 1)) // before all of them
+	w.Modify(event(110*time.Millisecond, 2))
+	w.Modify(event(220*time.Millisecond, 3))
+	w.Delete(event(220*time.Millisecond, 3)) // it has expired
+	go f.run()
+	f.stop()
+	for _, line := range []string{"0.000 s ✓ deployment/cart       Adjusted          adjust replicas\n", "0.110 s ✓", "adjust replicas after 10 ms\n", "0.220 s ✓", "adjust replicas after 20 ms\n"} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("it does not show %q:\n%s", line, out.String())
+		}
+	}
+	if n := strings.Count(out.String(), "✓"); n != 3 || f.untold() != 1 {
+		t.Errorf("%d repairs are shown, and %d are not told of; want 3 and 1\n%s", n, f.untold(), out.String())
+	}
+}
+
+// What people are invited to try says when it will not go on so.
+func TestLookAroundTellsOfContention(t *testing.T) {
+	got := lookAround("/tmp/kubeconfig", &rectifier{address: "127.0.0.1:8080"})
+	if !strings.Contains(got, "after 5 times in 10 minutes") || !strings.Contains(got, "Contended") {
+		t.Errorf("it does not say when the rule gives way:\n%s", got)
 	}
 }

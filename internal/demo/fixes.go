@@ -15,15 +15,15 @@ import (
 )
 
 // fixWatcher prints the Events that Rectifier writes on objects, as
-// `kubectl get events --watch` would.
+// `kubectl get events --watch` would: each new one, and each repetition.
 type fixWatcher struct {
 	out    *screen
 	watch  watch.Interface
 	done   chan struct{}
 	mu     sync.Mutex
 	zero   time.Time
-	before map[string]time.Time // the last disturbance of an object that is not fixed yet
-	warned []string             // the titles of objects that got a Warning, in that order
+	before map[string][]time.Time // when an object was disturbed: what is not fixed yet
+	warned []string               // the titles of objects that got a Warning, in that order
 }
 
 func watchFixes(ctx context.Context, c *cluster, out *screen) (*fixWatcher, error) {
@@ -31,7 +31,7 @@ func watchFixes(ctx context.Context, c *cluster, out *screen) (*fixWatcher, erro
 	if err != nil {
 		return nil, fmt.Errorf("watch Events: %w", err)
 	}
-	f := &fixWatcher{out: out, watch: w, done: make(chan struct{}), before: map[string]time.Time{}}
+	f := &fixWatcher{out: out, watch: w, done: make(chan struct{}), before: map[string][]time.Time{}}
 	go f.run()
 	return f, nil
 }
@@ -54,31 +54,48 @@ func (f *fixWatcher) elapsed(t time.Time) string {
 func (f *fixWatcher) disturbed(title string, t time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.before[title] = t
+	f.before[title] = append(f.before[title], t)
 }
 
-// took is how long after its disturbance an object was fixed.
+// took is how long after its disturbance an object was fixed; empty: it was not
+// disturbed.
 func (f *fixWatcher) took(title string, t time.Time) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	since, ok := f.before[title]
-	if !ok || t.Before(since) {
+	waiting := f.before[title]
+	if len(waiting) == 0 || t.Before(waiting[0]) {
 		return ""
 	}
-	delete(f.before, title)
-	return fmt.Sprintf("after %d ms", t.Sub(since).Milliseconds())
+	f.before[title] = waiting[1:]
+	return fmt.Sprintf("after %d ms", t.Sub(waiting[0]).Milliseconds())
+}
+
+// untold counts the disturbances of which no repair has been told.
+func (f *fixWatcher) untold() (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, waiting := range f.before {
+		n += len(waiting)
+	}
+	return n
 }
 
 func (f *fixWatcher) run() {
 	defer close(f.done)
 	for e := range f.watch.ResultChan() {
-		if event, ok := e.Object.(*eventsv1.Event); ok && e.Type == watch.Added {
-			f.print(event)
+		event, ok := e.Object.(*eventsv1.Event)
+		switch {
+		case !ok:
+		case e.Type == watch.Added:
+			f.print(event, event.EventTime.Time)
+		case e.Type == watch.Modified && event.Series != nil:
+			// The same was done once more: that is counted on the first Event.
+			f.print(event, event.Series.LastObservedTime.Time)
 		}
 	}
 }
 
-func (f *fixWatcher) print(e *eventsv1.Event) {
+func (f *fixWatcher) print(e *eventsv1.Event, at time.Time) {
 	title := strings.ToLower(e.Regarding.Kind) + "/" + e.Regarding.Name
 	mark := f.out.good("✓")
 	note := e.Note
@@ -87,10 +104,10 @@ func (f *fixWatcher) print(e *eventsv1.Event) {
 		f.mu.Lock()
 		f.warned = append(f.warned, title)
 		f.mu.Unlock()
-	} else if took := f.took(title, e.EventTime.Time); took != "" {
+	} else if took := f.took(title, at); took != "" {
 		note += " " + f.out.dim(took)
 	}
-	f.out.line("  %s %s %-20s  %-17s %s", f.elapsed(e.EventTime.Time), mark, title, e.Reason, note)
+	f.out.line("  %s %s %-20s  %-17s %s", f.elapsed(at), mark, title, e.Reason, note)
 }
 
 // warnings are the objects that got a Warning so far.

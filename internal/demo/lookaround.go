@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/rectifier-dev/rectifier/engine"
 	"github.com/rectifier-dev/rectifier/internal/controlplane/binaries"
 )
 
@@ -27,5 +28,10 @@ func lookAround(kubeconfig string, r *rectifier) string {
   curl http://%[5]s/readyz
   tail -f %[6]s
 
-`, kubeconfig, kubectl, namespace, expected, r.address, r.log())
+Rectifier does not fight for ever: after %[7]d times in %[8]d minutes that the same change is set back, the
+rule gives way for that object, for a minute at first. The object tells so (Contended, with the name of
+who set it back), and so does /readyz; after the hold, Rectifier tries again.
+
+`, kubeconfig, kubectl, namespace, expected, r.address, r.log(),
+		engine.DefaultContentionCount, int(engine.DefaultContentionWindow.Minutes()))
 }

@@ -33,6 +33,9 @@ func ParseArgument(s string) Argument {
 	return a
 }
 
+// Version is the version that the argument names; empty: it names none.
+func (a Argument) Version() string { return a.version }
+
 // String gives the argument as it was written, in lower case.
 func (a Argument) String() string {
 	parts := []string{a.name}
