@@ -15,7 +15,7 @@ CLUSTER_PKGS = $(shell $(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestI
 export KUBE_CACHE_MUTATION_DETECTOR := true
 
 .DEFAULT_GOAL := help
-.PHONY: help build test chaos test-unit test-cluster fuzz lint demo cluster control-plane controller-manager kubectl clean
+.PHONY: help build test test-ops deploy-test ops-packages chaos test-unit test-cluster skew fuzz lint release image cross demo cluster control-plane controller-manager kubectl helm clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,12 +24,25 @@ help: ## List the targets
 build: ## Build bin/rectifier
 	$(GO) build -ldflags '-X main.version=$(VERSION)' -o bin/rectifier ./cmd/rectifier
 
-clean: ## Remove bin (the servers stay in the cache)
-	rm -rf bin
+clean: ## Remove bin and dist (the servers stay in the cache)
+	rm -rf bin dist
 
 ##@ Test
 test: control-plane lint ## Lint, then run all tests with the race detector, on a real API server too
 	$(GO) test -race -timeout 30m ./...
+
+test-ops: control-plane controller-manager kubectl helm ops-packages ## Test what it takes to run: chart, alerts, status page in a browser
+	RECTIFIER_OPS=1 $(GO) test -race -timeout 20m ./internal/ops/...
+
+deploy-test: control-plane controller-manager kubectl helm ## Install chart and kustomize base on a real API server and run with just their rights
+	RECTIFIER_OPS=1 $(GO) test -race -timeout 20m -v ./internal/ops/install
+
+# Debian's packages of Prometheus and Chromium.
+OPS_PROGRAMS := prometheus promtool chromium
+ops-packages: ## Install Prometheus and Chromium, if they are missing (apt-get)
+	@for program in $(OPS_PROGRAMS); do command -v $$program >/dev/null || missing=1; done; \
+		test -z "$$missing" || { sudo=$$(test "$$(id -u)" = 0 || echo sudo); \
+		$$sudo apt-get update -qq && $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus chromium; }
 
 chaos: SOAK ?= 10m
 chaos: control-plane controller-manager ## Inject all faults, the long ones too, and print a table (about an hour; FAULT=soak SOAK=2m for a part)
@@ -41,6 +54,14 @@ test-unit: ## Run the tests that need no API server
 
 test-cluster: control-plane ## Run the packages that use the real API server
 	$(GO) test -race -timeout 30m $(CLUSTER_PKGS)
+
+# VERSION is here a version of Kubernetes, such as 1.34.4. What is built for it
+# stays in the cache, beside the version that the tree names.
+skew: export RECTIFIER_KUBERNETES_VERSION = $(VERSION)
+skew: ## Run the cluster tests on another Kubernetes: make skew VERSION=1.34.4 (docs/version-skew.md)
+	@$(BUILD) kube-apiserver etcd >/dev/null
+	@$(BUILD) kube-controller-manager >/dev/null || echo "skew: without kube-controller-manager; tests that need it are skipped"
+	@$(GO) run ./internal/controlplane/skew $(CLUSTER_PKGS)
 
 # Rectifier's own fuzz targets, found in the sources. A finding is written to the
 # package's testdata/fuzz, and is from then on a test.
@@ -59,6 +80,22 @@ lint: ## Check gofmt, go vet and staticcheck
 	$(GO) vet ./...
 	$(STATICCHECK) ./...
 
+##@ Release
+release: ## Build binaries for linux and darwin, archives and checksums into dist (docs/release.md; ARGS=--allow-dirty)
+	$(GO) run ./internal/release --version '$(VERSION)' $(ARGS)
+
+IMAGE ?= ghcr.io/rectifier-dev/rectifier
+image: ## Make the container image for amd64 and arm64, an OCI archive in dist, without docker
+	$(GO) run ./internal/release --version '$(VERSION)' --platforms linux/amd64,linux/arm64 --binaries $(ARGS)
+	$(GO) -C internal/release/image run . --binaries '$(CURDIR)/dist/bin' --version '$(VERSION)' --name '$(IMAGE)' --output '$(CURDIR)/dist/rectifier_$(VERSION)_image.tar'
+
+# -o /dev/null compiles all and links nothing. linux/amd64 is what CI builds anyhow.
+cross: ## Compile for the other platforms of a release
+	@for platform in linux/arm64 darwin/amd64 darwin/arm64; do \
+		echo "compiling for $$platform"; \
+		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -trimpath -o /dev/null ./cmd/rectifier || exit 1; \
+	done
+
 ##@ Run
 demo: export KUBE_CACHE_MUTATION_DETECTOR := false
 demo: control-plane ## Show Rectifier at work on a real API server (KEEP=1 leaves it up)
@@ -75,3 +112,6 @@ controller-manager: ## Build kube-controller-manager once
 
 kubectl: ## Build kubectl once and print its path
 	@echo $$($(BUILD) kubectl)/kubectl
+
+helm: ## Build Helm once and print its path
+	@$(GO) run ./internal/ops/install/helm

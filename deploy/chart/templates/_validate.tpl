@@ -1,0 +1,117 @@
+{{/*
+What ties rights to the rules that they were made for; `rectifier rbac -o helm`
+makes the same (cmd/rectifier/rbachelm.go): the SHA-256 of a line for each file,
+as sha256sum prints it, and one for each other value that decides.
+*/}}
+{{- define "rectifier.digest" -}}
+{{- $lines := list -}}
+{{- range $name := keys .Values.rules | sortAlpha -}}
+{{- $lines = append $lines (printf "%s  %s" (get $.Values.rules $name | sha256sum) $name) -}}
+{{- end -}}
+{{- with .Values.existingConfigMap -}}
+{{- $lines = append $lines (printf "configmap %s" .) -}}
+{{- end -}}
+{{- range .Values.builtin | uniq | sortAlpha -}}
+{{- $lines = append $lines (printf "builtin %s" .) -}}
+{{- end -}}
+{{- range .Values.namespaces | uniq | sortAlpha -}}
+{{- $lines = append $lines (printf "namespace %s" .) -}}
+{{- end -}}
+{{- join "\n" $lines | sha256sum -}}
+{{- end -}}
+
+{{/* The command that makes the rights for these values; with rules in any case, if asked. */}}
+{{- define "rectifier.rbacCommand" -}}
+{{- $values := (index . 0).Values -}}
+rectifier rbac
+{{- if or $values.rules $values.existingConfigMap (index . 1) }} --rules rules/{{ end }}
+{{- include "rectifier.scopeFlags" (index . 0) }}
+{{- with $values.existingConfigMap }} --config-map {{ . }}{{ end }} -o helm
+{{- end -}}
+
+{{/* What rectifier rbac must know beside the rules. */}}
+{{- define "rectifier.scopeFlags" -}}
+{{- if ne (join "," .Values.builtin) "expected-replicas" }} --builtin {{ join "," .Values.builtin | default "none" }}{{ end }}
+{{- with .Values.namespaces }} --namespace {{ join "," . }}{{ end }}
+{{- end -}}
+
+{{/* Refuses values that would install something else than what was meant. */}}
+{{- define "rectifier.validate" -}}
+{{- with .Values.error -}}
+{{- fail . -}}
+{{- end -}}
+{{- if and .Values.rules .Values.existingConfigMap -}}
+{{- fail "rules and existingConfigMap are both set: rules come from one of them" -}}
+{{- end -}}
+{{- if not (or .Values.rules .Values.existingConfigMap .Values.builtin) -}}
+{{- fail "there is no rule: set rules, existingConfigMap or builtin" -}}
+{{- end -}}
+{{- if .Values.rbac.create -}}
+{{- if ne .Values.rbac.digest (include "rectifier.digest" .) -}}
+{{- fail (printf "\n\nrbac holds the rights for other rules, built-in rules or namespaces than these values have.\nMake values with the rules and just their rights by\n\n  %s\n\nand give them to helm with -f (or rbac.create=false, if somebody else grants the rights).\n" (include "rectifier.rbacCommand" (list . false))) -}}
+{{- end -}}
+{{- range .Values.rbac.clusterRules -}}
+{{- include "rectifier.validateRight" (list $ .) -}}
+{{- end -}}
+{{- range $namespace, $rules := .Values.rbac.namespaceRules -}}
+{{- if not (has $namespace $.Values.namespaces) -}}
+{{- fail (printf "rbac.namespaceRules names the namespace %s, which is not in namespaces" $namespace) -}}
+{{- end -}}
+{{- range $rules -}}
+{{- include "rectifier.validateRight" (list $ .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) -}}
+{{- fail "metrics.serviceMonitor.enabled needs metrics.enabled: without it, metrics are served inside of the pod only" -}}
+{{- end -}}
+{{- if and .Values.metrics.prometheusRule.enabled (not (.Files.Get "files/alerts.yaml")) -}}
+{{- fail "metrics.prometheusRule.enabled: this chart has no files/alerts.yaml" -}}
+{{- end -}}
+{{- if and .Values.metrics.dashboard.enabled (not (.Files.Get "files/dashboard.json")) -}}
+{{- fail "metrics.dashboard.enabled: this chart has no files/dashboard.json" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Refuses a right that can take over a cluster, unless that is allowed. */}}
+{{- define "rectifier.validateRight" -}}
+{{- $values := (index . 0).Values -}}
+{{- $right := index . 1 -}}
+{{- $why := "" -}}
+{{- range $right.apiGroups -}}
+{{- if has . (list "*" "rbac.authorization.k8s.io" "admissionregistration.k8s.io") -}}
+{{- $why = printf "the API group %s" . -}}
+{{- end -}}
+{{- end -}}
+{{- range $right.resources -}}
+{{- if or (contains "*" .) (and (has "" $right.apiGroups) (eq (splitList "/" . | first) "secrets")) -}}
+{{- $why = printf "the resource %s" . -}}
+{{- end -}}
+{{- end -}}
+{{- range $right.verbs -}}
+{{- if has . (list "*" "escalate" "bind" "impersonate") -}}
+{{- $why = printf "the verb %s" . -}}
+{{- end -}}
+{{- end -}}
+{{- if and $why (not $values.rbac.allowSensitive) -}}
+{{- fail (printf "rbac grants %s to %s: whoever has that can take over the cluster, or read what is secret in it.\nSet rbac.allowSensitive=true if the rules are meant to have it." (join ", " $right.verbs) $why) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* What of rights is granted: all, or with dryRun what reads. */}}
+{{- define "rectifier.grants" -}}
+{{- $dryRun := index . 0 -}}
+{{- $out := list -}}
+{{- range index . 1 -}}
+{{- $verbs := list -}}
+{{- range .verbs -}}
+{{- if or (not $dryRun) (has . (list "get" "list" "watch")) -}}
+{{- $verbs = append $verbs . -}}
+{{- end -}}
+{{- end -}}
+{{- if $verbs -}}
+{{- $out = append $out (merge (dict "verbs" $verbs) .) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $out -}}
+{{- end -}}
