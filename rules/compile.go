@@ -309,7 +309,11 @@ func (d *decoder) condition(env *expression.Env, t *text) *expression.Program {
 	d.part = Expression{Part: PartCondition}
 	p := d.expression(env, *t)
 	if p != nil && !p.Result().MayBeBool() {
-		d.as(CheckCELCompile).fail(t.node, "condition must be bool, but the expression gives %s", p.Result())
+		advice := ""
+		if p.Result().Optional() {
+			advice = ": say with orValue() what counts where it is absent"
+		}
+		d.as(CheckCELCompile).fail(t.node, "condition must be bool, but the expression gives %s%s", p.Result().Spell(), advice)
 		return nil
 	}
 	if p != nil {

@@ -31,13 +31,28 @@ const (
 	PartEvent     Part = "event"
 )
 
+// Use says what becomes of the result of an expression.
+type Use string
+
+const (
+	UseValue Use = ""     // it is a value of its own
+	UseText  Use = "text" // it is put into a string
+	UseKey   Use = "key"  // it is a key of a mapping
+)
+
 // Expression is one CEL expression of a rule, and where it stands.
 type Expression struct {
 	Part Part
 	// Name is that of the variable or lookup; empty for other parts.
 	Name string
 	// Patch counts the patches of the rule from 0.
-	Patch   int
+	Patch int
+	// At is what it stands in, where the format demands something of that: of a
+	// lookup namespace, where, labelSelector or matchLabels; of a patch merge,
+	// applyConfiguration or json where it is all of it, else operation, or one of
+	// the fields of an operation. It is empty within what a patch writes.
+	At      string
+	Use     Use
 	Source  string
 	Program *expression.Program
 

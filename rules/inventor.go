@@ -73,10 +73,11 @@ func (g *inventor) input(t Trial) Input {
 	if t.Kind != "" {
 		object["apiVersion"], object["kind"] = t.Resource.GroupVersion().String(), t.Kind
 	}
-	in := Input{Resource: t.Resource, Object: object, Schema: t.Schema, ReplicasPath: t.ReplicasPath, Lookups: newInventedWorld(g), Now: moment}
+	in := Input{Resource: t.Resource, Object: object, Schema: t.Schema, ReplicasPath: t.ReplicasPath, Now: moment}
 	if t.Namespaced {
 		in.NamespaceObject = namespace
 	}
+	in.Lookups = g.world(in)
 	return in
 }
 

@@ -123,7 +123,7 @@ func TestRulesOfTheRepositoryFitTheSchema(t *testing.T) {
 var beyondShape = strings.Fields(`
 	alias-bomb apply-data-number apply-identity apply-status apply-unknown-object-type bad cel-double-quoted cel-folded
 	cel-has-on-an-index cel-in-a-key cel-in-a-template cel-in-a-variable cel-literal cel-nested-too-deep cel-now-as-a-function
-	cel-plain-multi-line cel-several-issues cel-single-line cel-single-quoted cel-syntax-error condition-not-bool duplicate-key
+	cel-plain-multi-line cel-several-issues cel-single-line cel-single-quoted cel-syntax-error condition-not-bool condition-optional duplicate-key
 	event-list-in-message event-secret expression-empty label-number label-number-computed label-number-json list-items list-of-rules
 	lookup-computed lookup-patch-types lookup-reads-a-lookup lookup-reads-a-variable lookup-unknown-name
 	lookup-unknown-name-in-a-patch not-a-rule-configmap not-a-rule-list not-a-rule-text not-a-rule-untyped now-without-recheck
@@ -132,7 +132,7 @@ var beyondShape = strings.Fields(`
 	resource-is-singular resource-is-singular-y same-name same-name-one-broken same-name-three-times scale-outside selector-bad-glob
 	selector-bad-key selector-field-dotted-key selector-field-leading-dot selector-field-no-path selector-field-set status-outside tab
 	template-cut-by-colon template-cut-by-comment template-in-a-flow-map template-list-in-text template-unclosed
-	yaml11-keys-beside-templates yaml11-keys-of-data
+	yaml-bracket-first yaml-quoted-first yaml-quoted-first-in-a-flow-map yaml-sign-first yaml11-keys-beside-templates yaml11-keys-of-data
 `)
 
 // Every bad file is refused by the schema, or said to be beyond it.

@@ -45,7 +45,7 @@ func read(sources []Source) *loader {
 		for i, n := range same {
 			other := same[(i+1)%len(same)]
 			l.problems = append(l.problems, &Problem{Pos: n.pos, Rule: name, Check: CheckDuplicateName, Line: n.line,
-				Msg: fmt.Sprintf("there is another rule of this name at %s: neither is used", other.pos)})
+				Msg: fmt.Sprintf("there is another rule of this name at %s%s", other.pos, neitherUsed)})
 		}
 	}
 	slices.SortStableFunc(l.problems, func(a, b *Problem) int {
@@ -53,6 +53,10 @@ func read(sources []Source) *loader {
 	})
 	return l
 }
+
+// neitherUsed ends the message about two rules of one name. At a reload it goes, see
+// keep: there the rule stays in force as it was.
+const neitherUsed = ": neither is used"
 
 type loader struct {
 	named       map[string][]namesake
@@ -110,6 +114,8 @@ func unreadable(s Source, err error) *Problem {
 			p.Msg += ": a template with `: `, ` #`, quotes or braces must be quoted or stand in a |- block"
 		case strings.Contains(strings.ReplaceAll(p.Line, "${{", ""), "{{"):
 			p.Msg += " ({{ looks like a template, which has to be rendered first)"
+		case at != nil && at.Err != nil:
+			p.unquoted()
 		}
 	}
 	return p

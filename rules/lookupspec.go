@@ -16,7 +16,7 @@ import (
 // compileLookups checks and compiles what a rule looks up; env has the names
 // that their templates may read. It returns the environment with the results.
 func (d *decoder) compileLookups(env *expression.Env, lookups []lookup) (*expression.Env, []*Lookup) {
-	templates := &templates{decoder: d, env: env}
+	templates := &templates{decoder: d, env: env, named: true}
 	d.inLookup = true
 	defer func() { d.inLookup = false }()
 	var out []*Lookup

@@ -80,7 +80,7 @@ func (d *decoder) mergeTemplate(env *expression.Env, kind string, n *yaml.Node, 
 		d.fail(n, "%s must be a mapping, or one ${…} that gives one, not %s", kind, strictyaml.Describe(n))
 		return nil
 	}
-	t := templates{decoder: d, env: env, textAt: p.textAt}
+	t := templates{decoder: d, env: env, textAt: p.textAt, whole: kind}
 	mark := len(d.problems)
 	out := t.compile(n, nil)
 	if d.ok(mark) && n.Kind == yaml.MappingNode {
@@ -110,7 +110,7 @@ func skeleton(n *yaml.Node) map[string]any {
 
 func (d *decoder) jsonTemplate(env *expression.Env, n *yaml.Node, p patchTemplate) template {
 	n = yamldoc.Resolve(n)
-	t := templates{decoder: d, env: env}
+	t := templates{decoder: d, env: env, whole: "json"}
 	if n.Kind != yaml.SequenceNode {
 		if !computed(n) {
 			d.as(CheckJSONPatch).fail(n, "json must be a list of operations, or one ${…} that gives one, not %s", strictyaml.Describe(n))
@@ -118,6 +118,7 @@ func (d *decoder) jsonTemplate(env *expression.Env, n *yaml.Node, p patchTemplat
 		}
 		return t.compile(n, nil)
 	}
+	t.whole, t.named = "operation", true
 	out := make(sequence, 0, len(n.Content))
 	for _, op := range n.Content {
 		out = append(out, d.operation(&t, yamldoc.Resolve(op), p))
@@ -166,7 +167,7 @@ func (d *decoder) operation(t *templates, n *yaml.Node, p patchTemplate) templat
 		d.failOperation(n, err)
 		return constant{}
 	}
-	value := templates{decoder: d, env: t.env, nullIsValue: true, textAt: func(path []string) bool {
+	value := templates{decoder: d, env: t.env, named: true, nullIsValue: true, textAt: func(path []string) bool {
 		return known["op"] != "test" && len(path) > 0 && path[0] == "value" && target != nil && p.textAt(append(append([]string(nil), target...), path[1:]...))
 	}}
 	return value.compile(n, nil)

@@ -48,6 +48,7 @@ func (l *loader) keep(r *Rule) (at yamldoc.Position, ok bool) {
 			continue
 		}
 		p.Kept, ok = true, true
+		p.Msg = strings.TrimSuffix(p.Msg, neitherUsed)
 	}
 	if claims := l.named[r.Name]; len(claims) > 0 {
 		at = claims[0].pos

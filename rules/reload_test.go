@@ -85,10 +85,18 @@ func TestReload(t *testing.T) {
 		inForce:  []string{"one=old at a.yaml:3:18", "three=old at b.yaml:3:18", "two=old at a.yaml:3:18"},
 		problems: []string{"a.yaml:10:12: unknown field … the file's rules keep their last good version"},
 	}, {
-		name:     "a namesake",
-		now:      append(files("0.yaml", ruleWith("one", "new")), before...),
-		inForce:  []string{"one=old at 0.yaml:3:18", "three=old at b.yaml:3:18", "two=old at a.yaml:10:18"},
-		problems: []string{`0.yaml:3:18: rule "one": there is another … it keeps its last good version`, `a.yaml:3:18: rule "one": there is another … it keeps its last good version`},
+		name:    "a namesake",
+		now:     append(files("0.yaml", ruleWith("one", "new")), before...),
+		inForce: []string{"one=old at 0.yaml:3:18", "three=old at b.yaml:3:18", "two=old at a.yaml:10:18"},
+		problems: []string{
+			`0.yaml:3:18: rule "one": there is another rule of this name at a.yaml:3:18; it keeps its last good version … `,
+			`a.yaml:3:18: rule "one": there is another rule of this name at 0.yaml:3:18; it keeps its last good version … `,
+		},
+	}, {
+		name:     "two new ones of one name",
+		now:      append(files("c.yaml", ruleWith("four", "new")+"---\n"+ruleWith("four", "new")), before...),
+		inForce:  []string{"one=old at a.yaml:3:18", "three=old at b.yaml:3:18", "two=old at a.yaml:10:18"},
+		problems: []string{`c.yaml:3:18: rule "four": there is … : neither is used`, `c.yaml:10:18: rule "four": there is … : neither is used`},
 	}, {
 		name:    "all go",
 		inForce: []string{},

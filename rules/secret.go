@@ -1,9 +1,12 @@
 package rules
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rectifier-dev/rectifier/rules/expression"
+	"github.com/rectifier-dev/rectifier/rules/fieldset"
 )
 
 // readsSecrets reports whether a rule is about Secrets or looks them up.
@@ -19,6 +22,16 @@ func readsSecrets(r *Rule) bool {
 		}
 	}
 	return false
+}
+
+// ReadsSecretData reports whether what the rule computes may come from data of
+// Secrets: it looks Secrets up, or its expressions read what is secret of those
+// that it is about.
+func (r *Rule) ReadsSecretData() bool {
+	if !r.Secret {
+		return false
+	}
+	return slices.ContainsFunc(r.Lookups, func(l *Lookup) bool { return isSecret(l.Resource) }) || holdsSecrets(r.objectReads)
 }
 
 // taints reports whether what a rule writes into objects of a resource may be
@@ -62,9 +75,12 @@ func (d *decoder) checkEvent(r *Rule, e eventSpec) {
 }
 
 // holdsData reports whether the fields of a Secret that are read include what
-// is secret: data, or the last-applied annotation, which repeats it.
-func holdsData(reads *expression.Analysis, name string) bool {
-	set := reads.Paths(name)
+// is secret.
+func holdsData(reads *expression.Analysis, name string) bool { return holdsSecrets(reads.Paths(name)) }
+
+// holdsSecrets reports whether fields of a Secret include what is secret: data, or
+// the last-applied annotation, which repeats it.
+func holdsSecrets(set *fieldset.Set) bool {
 	for _, secret := range []string{"data", "stringData"} {
 		if !set.Field(secret).IsEmpty() {
 			return true

@@ -159,6 +159,11 @@ type templates struct {
 	env *expression.Env
 	// textAt reports whether the value at a path must be a string. Nil: nowhere.
 	textAt func(path []string) bool
+	// whole is what all of it is, where that is one expression: merge, json,
+	// operation. named says that else the first step of a path is a field of the
+	// rule, not of the object. See Expression.At.
+	whole string
+	named bool
 	// nullIsValue says that a null is written, not a key removed.
 	nullIsValue bool
 	// keepAbsent says that where a part is absent, the whole is.
@@ -194,7 +199,9 @@ func (t *templates) mapping(n *yaml.Node, path []string) template {
 		e := entry{key: constant{p.Key.Value}}
 		below := extend(path, p.Key.Value)
 		if strings.Contains(p.Key.Value, "${") {
+			t.part.Use = UseKey
 			e.key = t.scalar(text{p.Key.Value, p.Key}, nil)
+			t.part.Use = UseValue
 			below = extend(path, "*")
 		}
 		e.value = t.compile(p.Value, below)
@@ -247,6 +254,19 @@ func (t *templates) checkText(n *yaml.Node, path []string) {
 	}
 }
 
+// place is Expression.At of what stands at a path.
+func (t *templates) place(path []string) string {
+	switch {
+	case len(path) == 0:
+		return t.whole
+	case !t.named:
+		return ""
+	case len(path) == 1 && path[0] == "matchLabels":
+		return "labelSelector" // the place of a mapping, too
+	}
+	return path[0]
+}
+
 // scalar compiles one string.
 func (t *templates) scalar(s text, path []string) template {
 	segments, err := split(s.value)
@@ -254,6 +274,7 @@ func (t *templates) scalar(s text, path []string) template {
 		t.failSplit(s, err)
 		return constant{s.value}
 	}
+	t.part.At = t.place(path)
 	if only, ok := onlyExpression(segments); ok {
 		program := t.program(s, only)
 		if program == nil {
@@ -272,6 +293,9 @@ func (t *templates) scalar(s text, path []string) template {
 }
 
 func (t *templates) mixed(s text, segments []segment) template {
+	use := t.part.Use
+	t.part.Use = UseText
+	defer func() { t.part.Use = use }()
 	var m mixed
 	literal := true
 	for _, seg := range segments {

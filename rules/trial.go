@@ -3,7 +3,6 @@ package rules
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -58,59 +57,4 @@ func (t Trial) Restless(rs ...*Rule) (object map[string]any, culprits []string) 
 		}
 	}
 	return nil, nil
-}
-
-// inventedWorld answers lookups: what is looked up first may be found, and
-// then nothing else of that lookup.
-type inventedWorld struct {
-	g     *inventor
-	asked map[*Lookup]string
-	found map[*Lookup][]map[string]any
-}
-
-func newInventedWorld(g *inventor) *inventedWorld {
-	return &inventedWorld{g: g, asked: map[*Lookup]string{}, found: map[*Lookup][]map[string]any{}}
-}
-
-// Find implements Lookups.
-func (w *inventedWorld) Find(q Query) ([]map[string]any, error) {
-	key := strings.Join(q.Keys(), "\x02")
-	if q.Selector != nil {
-		key += q.Selector.String()
-	}
-	first, asked := w.asked[q.Lookup]
-	switch {
-	case asked && first == key:
-		return w.found[q.Lookup], nil
-	case asked:
-		return nil, nil
-	}
-	w.asked[q.Lookup] = key
-	if w.g.IntN(4) > 0 {
-		w.found[q.Lookup] = []map[string]any{w.invent(q)}
-	}
-	return w.found[q.Lookup], nil
-}
-
-// invent makes up an object that a query finds.
-func (w *inventedWorld) invent(q Query) map[string]any {
-	object, _ := w.g.value("", q.reads).(map[string]any)
-	if object == nil {
-		object = map[string]any{}
-	}
-	if metadataOf(object) == nil {
-		object["metadata"] = map[string]any{}
-	}
-	meta := metadataOf(object)
-	meta["name"] = "probe"
-	if q.Namespaced {
-		meta["namespace"] = q.Namespace
-	}
-	for i, path := range q.Where {
-		if len(q.Values[i]) > 0 {
-			setField(object, strings.Split(path, "."), q.Values[i][0])
-		}
-	}
-	w.g.label(q.Selector, meta)
-	return object
 }

@@ -23,6 +23,9 @@ func TestMain(m *testing.M) { os.Exit(testcluster.Main(m)) }
 
 const podTemplate = `{metadata: {labels: {a: b}}, spec: {restartPolicy: Always, containers: [{name: a, image: a}]}}`
 
+// statefulSetHistory is a case that older servers judge otherwise.
+const statefulSetHistory = "stateful set history"
+
 // What lint calls immutable is refused by the API server, and what it says
 // nothing of is taken.
 func TestTheServerRefusesWhatLintCallsImmutable(t *testing.T) {
@@ -41,7 +44,8 @@ func TestTheServerRefusesWhatLintCallsImmutable(t *testing.T) {
 		{"replica set selector", "apps/v1/replicasets", "spec: {selector: {matchLabels: {a: b}}, template: " + podTemplate + "}", "spec: {selector: {matchLabels: {a: c}}, template: {metadata: {labels: {a: c}}}}", true},
 		{"stateful set service", "apps/v1/statefulsets", "spec: {serviceName: a, selector: {matchLabels: {a: b}}, template: " + podTemplate + "}", "spec: {serviceName: b}", true},
 		{"stateful set policy", "apps/v1/statefulsets", "spec: {selector: {matchLabels: {a: b}}, template: " + podTemplate + "}", "spec: {podManagementPolicy: Parallel}", true},
-		{"stateful set replicas", "apps/v1/statefulsets", "spec: {selector: {matchLabels: {a: b}}, template: " + podTemplate + "}", "spec: {replicas: 3, revisionHistoryLimit: 3, minReadySeconds: 3, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}", false},
+		{"stateful set replicas", "apps/v1/statefulsets", "spec: {selector: {matchLabels: {a: b}}, template: " + podTemplate + "}", "spec: {replicas: 3, minReadySeconds: 3}", false},
+		{statefulSetHistory, "apps/v1/statefulsets", "spec: {selector: {matchLabels: {a: b}}, template: " + podTemplate + "}", "spec: {revisionHistoryLimit: 3, persistentVolumeClaimRetentionPolicy: {whenDeleted: Delete}}", false},
 		{"job template", "batch/v1/jobs", "spec: {template: " + job + "}", "spec: {template: {metadata: {labels: {c: d}}}}", true},
 		{"job completion mode", "batch/v1/jobs", "spec: {template: " + job + "}", "spec: {completionMode: Indexed}", true},
 		{"job ttl", "batch/v1/jobs", "spec: {template: " + job + "}", "spec: {ttlSecondsAfterFinished: 3, parallelism: 2, backoffLimit: 2, suspend: true}", false},
@@ -69,6 +73,9 @@ func TestTheServerRefusesWhatLintCallsImmutable(t *testing.T) {
 		{"volume attachment", "storage.k8s.io/v1/volumeattachments", "spec: {attacher: a.example.io, nodeName: a, source: {persistentVolumeName: a}}", "spec: {nodeName: b}", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
+			if tc.name == statefulSetHistory {
+				testcluster.RequireVersion(t, "1.34", "revisionHistoryLimit of a StatefulSet may be changed")
+			}
 			known, gvr := widgets(t), resource(tc.resource)
 			about, ok := known.Resource(t.Context(), gvr)
 			if !ok {

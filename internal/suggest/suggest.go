@@ -17,10 +17,15 @@ const minPart = 3
 
 // Closest returns the candidate that is closest to what was written, empty if
 // none is close. Case does not count. Of several that are as close, it is the
-// first in bytewise order, whatever the order of the candidates. If none is
-// written nearly like it, one may be of which a part was written, or that is a
-// part of what was.
+// first in bytewise order, whatever the order of the candidates. A plural is closer
+// to its singular than to anything else. If none is written nearly like it, one may
+// be of which a part was written, or that is a part of what was.
 func Closest(got string, candidates []string) string {
+	for _, c := range slices.Sorted(slices.Values(candidates)) {
+		if plural(got, c) || plural(c, got) {
+			return c
+		}
+	}
 	if near := Near(got, candidates, len(got)/3+1); near != "" || len(got) > maxWord {
 		return near
 	}
@@ -34,6 +39,12 @@ func Closest(got string, candidates []string) string {
 		}
 	}
 	return ""
+}
+
+// plural reports whether a word is another one in the plural, or a verb with an s.
+func plural(long, short string) bool {
+	rest, ok := strings.CutPrefix(strings.ToLower(long), strings.ToLower(short))
+	return ok && short != "" && (rest == "s" || rest == "es")
 }
 
 // Near is Closest of what is written with at most so many slips.

@@ -10,7 +10,7 @@ import (
 func TestDidYouMean(t *testing.T) {
 	candidates := []string{"condition", "patch", "match", "labelSelector"}
 	for got, want := range map[string]string{
-		"conditon": "condition", "Patch": "patch", "pacth": "patch", "matches": "match", "labelselector": "labelSelector",
+		"conditon": "condition", "Patch": "patch", "pacth": "patch", "matches": "match", "conditions": "condition", "labelselector": "labelSelector",
 		"zzz": "", "x": "", "": "", strings.Repeat("condition", 1000): "",
 	} {
 		if want != "" {
@@ -19,6 +19,9 @@ func TestDidYouMean(t *testing.T) {
 		if s := DidYouMean(got, candidates); s != want {
 			t.Errorf("%s: %q, want %q", got, s, want)
 		}
+	}
+	if s := Closest("matches", []string{"patches", "match"}); s != "match" { // one letter is less than two, but no plural
+		t.Errorf("matches: %q", s)
 	}
 	if s := DidYouMean("condition", nil); s != "" {
 		t.Errorf("without candidates: %q", s)

@@ -31,33 +31,83 @@ var (
 // String names the type as CEL writes it: int, string, list(dyn), dyn.
 func (t Type) String() string { return t.cel.String() }
 
-// MayBeBool reports whether a value of the type can be a bool.
-func (t Type) MayBeBool() bool { return t.cel.IsExactType(cel.BoolType) || t.dynamic() }
+// MayBeBool reports whether a value of the type can be a bool. An optional bool
+// is none: nothing says what it is where it is absent.
+func (t Type) MayBeBool() bool {
+	return t.cel.IsExactType(cel.BoolType) || t.dynamic() && !t.Optional()
+}
 
 // MayBeText reports whether a value of the type can be put into a string: a
 // string, number, bool, timestamp or duration.
 func (t Type) MayBeText() bool {
-	switch t.cel.Kind() {
-	case types.StringKind, types.IntKind, types.UintKind, types.DoubleKind, types.BoolKind,
-		types.TimestampKind, types.DurationKind:
+	switch t.present().Kind() {
+	case types.IntKind, types.UintKind, types.DoubleKind, types.BoolKind, types.StringKind, types.TimestampKind, types.DurationKind:
 		return true
 	}
 	return t.dynamic()
 }
 
+// MayBeString reports whether a value of the type can be a string once it is
+// written: times are written as strings.
+func (t Type) MayBeString() bool {
+	switch t.present().Kind() {
+	case types.StringKind, types.BytesKind, types.TimestampKind, types.DurationKind:
+		return true
+	}
+	return t.dynamic()
+}
+
+// MayBeScalars reports whether a value of the type can be a string, number or
+// bool, or a list of them.
+func (t Type) MayBeScalars() bool {
+	inner := t.present()
+	if inner.Kind() == types.ListKind {
+		inner = Type{inner.Parameters()[0]}.present()
+	}
+	scalar := Type{inner}
+	return scalar.MayBeText() || scalar.MayBeString()
+}
+
+// MayBeMapping reports whether a value of the type can be a map or an object.
+func (t Type) MayBeMapping() bool {
+	kind := t.present().Kind()
+	return kind == types.MapKind || kind == types.StructKind || t.dynamic()
+}
+
+// MayBeMappings reports whether a value of the type can be a list of maps or
+// objects.
+func (t Type) MayBeMappings() bool {
+	inner := t.present()
+	return inner.Kind() == types.ListKind && Type{inner.Parameters()[0]}.MayBeMapping() || t.dynamic()
+}
+
 // NeverString reports whether a value of the type certainly is not a string:
 // it is an int, bool, null, list or map.
 func (t Type) NeverString() bool {
-	return !t.cel.IsExactType(cel.StringType) && !t.dynamic()
+	return t.present().Kind() != types.StringKind && !t.dynamic()
 }
 
+// Optional reports whether a value of the type may be absent: it is what .? and
+// [? give.
+func (t Type) Optional() bool {
+	_, optional := unwrapOptional(t.cel)
+	return optional
+}
+
+// present is the type of the value where it is not absent. An absent one drops
+// the key or element that it is the value of.
+func (t Type) present() *types.Type {
+	inner, _ := unwrapOptional(t.cel)
+	return inner
+}
+
+// dynamic reports whether the type is known at run time only.
 func (t Type) dynamic() bool {
-	switch t.cel.Kind() {
+	switch t.present().Kind() {
 	case types.DynKind, types.AnyKind, types.TypeParamKind:
 		return true
 	}
-	// An optional yields its value, or drops the key.
-	return t.cel.Kind() == types.OpaqueKind && t.cel.TypeName() == "optional_type"
+	return false
 }
 
 // Issue is one thing wrong with an expression.
@@ -118,6 +168,7 @@ func (e *Env) Compile(source string) (*Program, []*Issue) {
 	return &Program{
 		program: program,
 		loops:   depth > 0,
+		stops:   stops(checked.NativeRep().Expr()),
 		reads:   e.read(checked.NativeRep()),
 		lists:   e.lists(),
 		ast:     checked.NativeRep(),

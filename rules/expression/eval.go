@@ -38,6 +38,7 @@ type Value struct{ val ref.Val }
 type Program struct {
 	program cel.Program
 	loops   bool
+	stops   bool // it may fail with a message of its own
 	reads   []string
 	lists   []string // the declared names that are lists of objects
 	result  Type
@@ -68,11 +69,11 @@ func (p *Program) Eval(names Resolver) (Value, error) {
 		}
 	}
 	if err != nil {
-		return Value{}, err
+		return Value{}, p.ownMessage(err)
 	}
 	if types.IsUnknownOrError(out) {
 		if e, ok := out.(*types.Err); ok {
-			return Value{}, e.Unwrap()
+			return Value{}, p.ownMessage(e.Unwrap())
 		}
 		return Value{}, errors.New("the value is unknown")
 	}

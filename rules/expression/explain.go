@@ -150,6 +150,7 @@ func (x *explainer) value(e ast.Expr) *Explanation {
 	val, needed := x.given(e)
 	out := &Explanation{Offset: x.offset(e.ID()), ErrOffset: -1, NotNeeded: !needed}
 	if out.Value, out.Err = valueOf(val); types.IsError(val) {
+		out.Err = x.program.ownMessage(out.Err)
 		out.ErrOffset = x.failing(e)
 	}
 	return out

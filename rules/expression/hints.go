@@ -16,6 +16,7 @@ var (
 	wordAtStart   = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
 	wordAtEnd     = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*$`)
 	functionName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]*$`)
+	reserved      = regexp.MustCompile(`^reserved identifier: (\w+)`)
 	boundVariable = regexp.MustCompile(`\.\s*[A-Za-z_]+\s*\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*,`)
 	firstArgument = regexp.MustCompile(`^\(\s*([A-Za-z_][A-Za-z0-9_]*)\s*[,)]`)
 )
@@ -27,22 +28,45 @@ var operatorWords = map[string]string{"and": "&&", "or": "||", "not": "!"}
 // likely meant. names are those that the source may read.
 func issuesOf(source string, errs []*common.Error, names []string) []*Issue {
 	out := make([]*Issue, 0, len(errs))
-	var macros []misspelled
+	var known []cause
 	for _, err := range errs {
 		i := &Issue{Offset: offset(source, err.Location)}
 		i.Msg = strings.ReplaceAll(err.Message, " (in container '')", "")
-		if m := undeclared.FindStringSubmatch(i.Msg); m != nil {
-			macros = append(macros, i.meant(source, m[1], names)...)
+		at := i.Offset
+		if name := unknownName(i.Msg); name != "" {
+			known = append(known, i.plainKey(source)...)
+			if i.Offset == at {
+				known = append(known, i.meant(source, name, names)...)
+			}
+			if name == "if" {
+				known = append(known, follows{i})
+			}
+		} else if i.operatorSign(source) {
+			known = append(known, follows{i})
 		} else if !i.operatorWord(source) {
-			i.Msg += hint(i.Msg)
+			i.Msg += hint(i.Msg, source[min(at, len(source)):])
 		}
 		out = append(out, i)
 	}
 	slices.SortStableFunc(out, func(a, b *Issue) int { return a.Offset - b.Offset })
 	return slices.DeleteFunc(out, func(i *Issue) bool {
-		return slices.ContainsFunc(macros, func(m misspelled) bool { return m.explains(i) })
+		return slices.ContainsFunc(known, func(k cause) bool { return k.explains(i) })
 	})
 }
+
+// unknownName is the name that an issue is about, empty if it is about another thing.
+func unknownName(msg string) string {
+	for _, re := range []*regexp.Regexp{undeclared, reserved} {
+		if m := re.FindStringSubmatch(msg); m != nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// cause is what was told of one issue, and that explains others: those are not
+// told.
+type cause interface{ explains(*Issue) bool }
 
 // misspelled is a macro that CEL did not know as one: for CEL, the variable that
 // it declares is not declared.
@@ -59,13 +83,13 @@ func (m misspelled) explains(i *Issue) bool {
 // meant adds to an issue of an undeclared name what is close to it. The position
 // that CEL gives for a function is that of its parenthesis; that of the name is
 // what people look for.
-func (i *Issue) meant(source, name string, names []string) []misspelled {
+func (i *Issue) meant(source, name string, names []string) []cause {
 	rest := source[min(i.Offset, len(source)):]
 	if !strings.HasPrefix(rest, "(") {
 		for _, m := range boundVariable.FindAllStringSubmatch(source[:i.Offset], -1) {
 			names = append(slices.Clip(names), m[1])
 		}
-		i.Msg += nameHint(name, names)
+		i.Msg += nameHint(name, names, rest)
 		return nil
 	}
 	before := strings.TrimRight(source[:i.Offset], " \t\r\n")
@@ -88,7 +112,7 @@ func (i *Issue) meant(source, name string, names []string) []misspelled {
 	if m == nil || end < 0 {
 		return nil
 	}
-	return []misspelled{{m[1], len(source) - len(rest), end}}
+	return []cause{misspelled{m[1], len(source) - len(rest), end}}
 }
 
 // didYouMean names what is closest, in the quotes of CEL's own messages.
@@ -103,8 +127,9 @@ func didYouMean(name string, candidates []string) string {
 	return fmt.Sprintf(" (did you mean '%s'?)", near)
 }
 
-// nameHint tells what an undeclared name is called here.
-func nameHint(name string, names []string) string {
+// nameHint tells what an undeclared name is called here; rest is the source from
+// it on.
+func nameHint(name string, names []string, rest string) string {
 	switch name {
 	case "Object", "JSONPatch":
 		return "" // of patches
@@ -112,14 +137,37 @@ func nameHint(name string, names []string) string {
 		return ": it exists in admission only; a rule sees the stored object"
 	case "self", "this":
 		return ": the object is called object"
+	case "if", "else":
+		return ": CEL has no " + name + ": write condition ? a : b"
+	case "nil", "None", "Null", "NULL", "undefined":
+		return ": write null"
+	case "True", "TRUE", "False", "FALSE":
+		return ": write " + strings.ToLower(name)
+	}
+	if name == "namespace" && strings.HasPrefix(rest, name+".") && slices.Contains(names, "namespaceObject") {
+		return ": the Namespace is called namespaceObject, its name is object.metadata.namespace"
 	}
 	var roots []string
 	for _, n := range names {
 		root, _, _ := strings.Cut(n, ".")
 		roots = append(roots, root)
 	}
-	return didYouMean(name, roots)
+	near := didYouMean(name, roots)
+	switch {
+	case near != "" || !slices.Contains(names, "object"):
+	case slices.Contains(objectFields, name):
+		return ": write object." + name
+	case slices.Contains(metadataFields, name):
+		return ": write object.metadata." + name
+	}
+	return near
 }
+
+// Fields that people name without the object that they are of.
+var (
+	objectFields   = []string{"apiVersion", "data", "kind", "metadata", "spec", "status"}
+	metadataFields = []string{"annotations", "creationTimestamp", "finalizers", "labels", "name", "namespace", "ownerReferences", "uid"}
+)
 
 func wordHint(word string) string {
 	return fmt.Sprintf(": CEL has no %s: write %s", word, operatorWords[strings.ToLower(word)])
@@ -173,12 +221,4 @@ func macroNames() []string {
 		out = append(out, m.Function())
 	}
 	return out
-}
-
-// hint adds what to write instead for a mistake that people are known to make.
-func hint(msg string) string {
-	if strings.Contains(msg, "invalid argument to has() macro") {
-		return `: has() takes a field selection; for a key write 'key' in object.metadata.labels`
-	}
-	return ""
 }

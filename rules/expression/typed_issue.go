@@ -68,7 +68,25 @@ func (t *typeCheck) selectionIssue(e, target ast.Expr, field string) *TypeIssue 
 	case types.MapKind, types.DynKind, types.AnyKind, types.ErrorKind, types.TypeParamKind, types.StructKind:
 		return nil
 	}
-	return &TypeIssue{Issue: Issue{Offset: at, Msg: fmt.Sprintf("%s has no field '%s'", spell(inner), field)}}
+	return &TypeIssue{Issue: Issue{Offset: at, Msg: fmt.Sprintf("%s has no field '%s'%s", spell(inner), field, t.dottedKey(target))}}
+}
+
+// dottedKey is what to write instead of a key with dots that was written as if it
+// were fields, such as labels.app.kubernetes; target is what the second of them is
+// selected from.
+func (t *typeCheck) dottedKey(target ast.Expr) string {
+	labels, key, ok := selection(unwrapped(target))
+	if !ok {
+		return ""
+	}
+	if s := t.shapeOf(labels); s == nil || s.Kind() != MapShape {
+		return ""
+	}
+	rest := t.source[min(t.fieldOffset(target, key), len(t.source)):]
+	if key = restOfKey.FindString(rest); strings.HasPrefix(rest[len(key):], "(") {
+		key = key[:max(0, strings.LastIndexByte(key, '.'))]
+	}
+	return fmt.Sprintf(": a key with dots is an index, such as ['%s']", key)
 }
 
 // fieldOffset is where the name of a selected field stands. The position of a

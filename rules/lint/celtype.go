@@ -46,6 +46,9 @@ func runCELType(p *Pass) {
 					note(e, one.gvr, issue)
 				}
 			}
+			if issue := demand(e, checked.Type); issue != nil {
+				note(e, one.gvr, issue)
+			}
 			for _, issue := range p.outsideEnum(checked.Comparisons) {
 				note(e, one.gvr, issue)
 			}

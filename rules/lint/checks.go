@@ -46,4 +46,6 @@ var Checks = []*Check{
 	indexWithoutTest,
 	emptyValue,
 	scaleReplicas,
+	literalExpression,
+	emptyLookup,
 }

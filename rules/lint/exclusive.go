@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules"
 	"github.com/rectifier-dev/rectifier/rules/expression"
 )
@@ -47,10 +48,12 @@ func contradict(x, y claim) bool {
 
 // claims are the parts of a rule's condition that are joined by &&.
 func claims(d *rules.Definition) []claim {
-	r := claimReader{variables: map[string]*expression.Node{}}
+	r := claimReader{variables: map[string]*expression.Node{}, lookups: lookupTexts(d), asks: map[string][]*expression.Node{}}
 	var out []claim
 	for _, e := range d.Expressions {
 		switch e.Part {
+		case rules.PartLookup:
+			r.asks["lookups."+e.Name] = append(r.asks["lookups."+e.Name], e.Program.Syntax())
 		case rules.PartVariable:
 			r.variables["variables."+e.Name] = e.Program.Syntax()
 		case rules.PartCondition:
@@ -66,6 +69,8 @@ func claims(d *rules.Definition) []claim {
 // whatever the variables are called.
 type claimReader struct {
 	variables map[string]*expression.Node
+	lookups   map[string]string             // what is looked up, whatever the lookup is called
+	asks      map[string][]*expression.Node // what it reads to look it up
 	fields    [][]string
 	inPath    bool // what is read is a part of the last of them
 	size      int
@@ -86,6 +91,8 @@ func (r *claimReader) claim(n *expression.Node) claim {
 	}
 	about := n
 	switch {
+	case isNonEmpty(n):
+		about, c.values, c.not = n.Args[0], []string{fmt.Sprintf("%#v", int64(0))}, !c.not
 	case (n.Is("==") || n.Is("!=")) && len(n.Args) == 2:
 		c.not = c.not != (n.Name == "!=")
 		for i, arg := range n.Args {
@@ -115,9 +122,45 @@ func (r *claimReader) text(n *expression.Node) string {
 		r.inPath = true
 		defer func() { r.inPath = false }()
 	}
-	parts := []string{string(n.Kind), n.Name, strings.Join(n.Vars, " "), strings.Join(n.Fields, " "), fmt.Sprintf("%#v %t %t", n.Value, n.Optional, n.Test)}
+	name := n.Name
+	if what, ok := r.lookups[name]; ok && n.Kind == expression.Ident && n.Declared {
+		name = what
+		for _, ask := range r.asks[n.Name] {
+			name += r.text(ask)
+		}
+	}
+	parts := []string{string(n.Kind), name, strings.Join(n.Vars, " "), strings.Join(n.Fields, " "), fmt.Sprintf("%#v %t %t", n.Value, n.Optional, n.Test)}
 	for _, c := range n.Children() {
 		parts = append(parts, r.text(c))
 	}
 	return "(" + strings.Join(parts, "|") + ")"
+}
+
+// isNonEmpty reports whether a node asks for what is never 0 not to be 0, as
+// x.size() > 0 does.
+func isNonEmpty(n *expression.Node) bool {
+	if len(n.Args) != 2 || !n.Args[0].Is("size") || n.Args[1].Kind != expression.Literal {
+		return false
+	}
+	return n.Is(">") && n.Args[1].Value == int64(0) || n.Is(">=") && n.Args[1].Value == int64(1)
+}
+
+// lookupTexts are what the lookups of a rule look for, as texts that are the same
+// for two rules that look for the same.
+func lookupTexts(d *rules.Definition) map[string]string {
+	out := map[string]string{}
+	n := d.Field("spec", "lookups")
+	if n == nil {
+		return out
+	}
+	for _, item := range n.Content {
+		var lookup map[string]any
+		if yamldoc.Resolve(item).Decode(&lookup) != nil {
+			continue
+		}
+		name, _ := lookup["name"].(string)
+		delete(lookup, "name")
+		out["lookups."+name] = fmt.Sprintf("lookup %q", fmt.Sprint(lookup))
+	}
+	return out
 }

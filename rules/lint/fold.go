@@ -47,6 +47,10 @@ type folder struct {
 	// absent is the key of a place of which is assumed that nothing is there;
 	// empty: nothing is assumed.
 	absent string
+	// lookup is the name of a lookup of which is assumed that it finds so many
+	// objects; empty: nothing is assumed.
+	lookup string
+	finds  int64
 	// opaque says that variables are not looked into.
 	opaque bool
 }
@@ -93,6 +97,9 @@ func (s folder) ident(n *expression.Node) folded {
 			return folded{}
 		}
 		return s.fold(v, nil)
+	}
+	if n.Declared && s.lookup != "" && n.Name == s.lookup {
+		return constantOf(make([]folded, s.finds))
 	}
 	if n.Declared && strings.HasPrefix(n.Name, "lookups.") {
 		// What is absent in a lookup finds nothing.
@@ -327,6 +334,11 @@ func apply(name string, args []folded) folded {
 	}
 	switch order, ok := compare(args[0], args[1]); name {
 	case "==", "!=":
+		if list, other := args[0].empty(), args[1].empty(); list != other && isList(args[0]) && isList(args[1]) {
+			return constantOf(name == "!=")
+		} else if list && other {
+			return constantOf(name == "==")
+		}
 		if ok {
 			return constantOf((order == 0) == (name == "=="))
 		}
@@ -355,6 +367,11 @@ func apply(name string, args []folded) folded {
 		}
 	}
 	return folded{}
+}
+
+func isList(v folded) bool {
+	_, ok := v.v.([]folded)
+	return ok
 }
 
 func applyOne(name string, arg folded) folded {

@@ -22,24 +22,41 @@ import (
 // looked at: they hold nothing back.
 var optionalField = &Check{ID: "optional-field", Severity: Warning, Summary: "A field that may be absent is read without a guard", Run: func(p *Pass) {
 	r := reads{scene: newScene(p), present: presentByMatch(p)}
-	var met []guard
-	if c := r.condition; c != nil {
-		r.walk(c, r.trees[c], nil, nil)
-		met = []guard{{n: r.trees[c], truth: true}}
-	}
-	for _, e := range p.Expressions {
-		if e.Part == rules.PartPatch {
-			r.walk(e, r.trees[e], nil, met)
+	r.look = func(e *rules.Expression, links []*expression.Node, f *frame, met []guard) bool {
+		key, lacks := r.lacks(links[len(links)-1], f, met)
+		if lacks {
+			r.told = append(r.told, key)
+			p.Reportf(e.Pos(links[len(links)-1].Offset), "%s", r.advice(links, f))
 		}
+		return lacks
 	}
+	r.walkRule()
 }}
 
 // reads walks the expressions of a rule as they are evaluated: variables and
 // lookups where they are read.
 type reads struct {
 	*scene
+	// look is called for each selection that is not optional, with those behind it
+	// in the same chain, the last one first. If it reports something, the rest of
+	// the chain is left out.
+	look    func(e *rules.Expression, links []*expression.Node, f *frame, met []guard) (told bool)
 	present []string // keys of what is surely there
 	told    []string // keys that have been reported
+}
+
+// walkRule walks the condition, and what is evaluated if it holds.
+func (r *reads) walkRule() {
+	var met []guard
+	if c := r.condition; c != nil {
+		r.walk(c, r.trees[c], nil, nil)
+		met = []guard{{n: r.trees[c], truth: true}}
+	}
+	for _, e := range r.pass.Expressions {
+		if e.Part == rules.PartPatch {
+			r.walk(e, r.trees[e], nil, met)
+		}
+	}
 }
 
 func (r *reads) walk(e *rules.Expression, n *expression.Node, f *frame, met []guard) {
@@ -103,8 +120,8 @@ func (r *reads) name(n *expression.Node, met []guard) {
 	}
 }
 
-// chain walks a chain of selections, and reports the first link that may be
-// absent. What is below it is not reported again.
+// chain walks a chain of selections, and looks at its links up to the first that
+// something is told of. What is below it is not reported again.
 func (r *reads) chain(e *rules.Expression, n *expression.Node, f *frame, met []guard) {
 	var links []*expression.Node // from the last to the first
 	base := n
@@ -122,9 +139,7 @@ func (r *reads) chain(e *rules.Expression, n *expression.Node, f *frame, met []g
 		if link.Test || isOptional(link) {
 			return
 		}
-		if key, lacks := r.lacks(link, f, met); lacks {
-			r.told = append(r.told, key)
-			r.pass.Reportf(e.Pos(link.Offset), "%s", r.advice(links[:i+1], f))
+		if r.look(e, links[:i+1], f, met) {
 			return
 		}
 	}
@@ -176,7 +191,12 @@ func (r *reads) advice(links []*expression.Node, f *frame) string {
 	if !from.defaulted {
 		asked = fmt.Sprintf("ask %s first, or ", asks(target, name, from.isMap() && !from.isObject()))
 	}
-	better := target
+	return fmt.Sprintf("%s may be absent: %swrite %s", spell(first, name), asked, r.defaulted(links, f))
+}
+
+// defaulted is a chain as it is written where its links may be absent.
+func (r *reads) defaulted(links []*expression.Node, f *frame) string {
+	better := spell(links[len(links)-1].Target, "…")
 	for _, link := range slices.Backward(links) {
 		name, literal := fieldName(link)
 		at := r.spot(link.Target, f)
@@ -190,11 +210,9 @@ func (r *reads) advice(links []*expression.Node, f *frame) string {
 		}
 	}
 	if links[0].Test {
-		better += ".hasValue()"
-	} else {
-		better += ".orValue(" + r.spot(links[0], f).zero() + ")"
+		return better + ".hasValue()"
 	}
-	return fmt.Sprintf("%s may be absent: %swrite %s", spell(first, name), asked, better)
+	return better + ".orValue(" + r.spot(links[0], f).zero() + ")"
 }
 
 // asks is how a condition asks for a field, or for a key of a map.

@@ -174,6 +174,18 @@ func TestConflictingWrites(t *testing.T) {
 		{"one that is the other's opposite", []string{"condition: object.spec.prod\npatch: {merge: {spec: {a: 1}}}", "condition: \"!object.spec.prod && true\"\npatch: {merge: {spec: {a: 2}}}"}, nil},
 		{"conditions on what one of them writes", []string{"condition: object.spec.env == 'prod'\npatch: {merge: {spec: {a: 1, env: dev}}}", "condition: object.spec.env == 'dev'\npatch: {merge: {spec: {a: 2, env: prod}}}"}, []string{"b.yaml:7:26: " + undoes("7:26", "spec.a")}},
 		{"computed values", []string{"condition: object.spec.b == 'x'\npatch: {merge: {spec: {a: \"${object.spec.c}\"}}}", "condition: object.spec.d == 'x'\npatch: {merge: {spec: {a: \"${object.spec.e}\"}}}"}, []string{"b.yaml:7:26: " + undoes("7:26", "spec.a")}},
+		{"a lookup that finds nothing, or something", []string{
+			"resource: {version: v1, resource: namespaces}\nlookups: [{name: quotas, resource: {version: v1, resource: resourcequotas}, namespace: \"${object.metadata.name}\"}]\ncondition: lookups.quotas.size() == 0 && object.metadata.?labels[?'no-quota'].orValue('') != 'yes'\npatch: {merge: {metadata: {labels: {no-quota: 'yes'}}}}",
+			"resource: {version: v1, resource: namespaces}\nlookups: [{name: mine, resource: {version: v1, resource: resourcequotas}, namespace: \"${object.metadata.name}\"}]\ncondition: lookups.mine.size() > 0 && object.metadata.?labels[?'no-quota'].hasValue()\npatch: {merge: {metadata: {labels: {no-quota: null}}}}",
+		}, nil},
+		{"a lookup that finds nothing, or something, in other words", []string{
+			"resource: {version: v1, resource: namespaces}\nlookups: [{name: quotas, resource: {version: v1, resource: resourcequotas}, namespace: \"${object.metadata.name}\"}]\ncondition: lookups.quotas.size() < 1 && object.metadata.?labels[?'no-quota'].orValue('') != 'yes'\npatch: {merge: {metadata: {labels: {no-quota: 'yes'}}}}",
+			"resource: {version: v1, resource: namespaces}\nlookups: [{name: quotas, resource: {version: v1, resource: resourcequotas}, namespace: \"${object.metadata.name}\"}]\ncondition: lookups.quotas.exists(q, q.metadata.name != '') && object.metadata.?labels[?'no-quota'].hasValue()\npatch: {merge: {metadata: {labels: {no-quota: null}}}}",
+		}, []string{"b.yaml:8:39: " + depends("8:39", "metadata.labels.no-quota")}},
+		{"lookups of one name, of other things", []string{
+			"resource: {version: v1, resource: namespaces}\nlookups: [{name: quotas, resource: {version: v1, resource: resourcequotas}, namespace: \"${object.metadata.name}\"}]\ncondition: lookups.quotas.size() == 0 && object.metadata.?labels[?'no-quota'].orValue('') != 'yes'\npatch: {merge: {metadata: {labels: {no-quota: 'yes'}}}}",
+			"resource: {version: v1, resource: namespaces}\nlookups: [{name: quotas, resource: {version: v1, resource: limitranges}, namespace: \"${object.metadata.name}\"}]\ncondition: lookups.quotas.size() > 0 && object.metadata.?labels[?'no-quota'].hasValue()\npatch: {merge: {metadata: {labels: {no-quota: null}}}}",
+		}, []string{"b.yaml:8:39: " + undoes("8:39", "metadata.labels.no-quota")}},
 		{"elements of one list", []string{"condition: object.spec.x.size() == 1\npatch: {json: [{op: test, path: /spec/l/0/a, value: 1}, {op: add, path: /spec/l/0/b, value: 1}]}", "patch: {json: \"${object.spec.?l.orValue([]).transformList(i, e, !has(e.c), {'op': 'add', 'path': '/spec/l/' + string(i) + '/c', 'value': 1})}\"}"}, nil},
 	})
 }
