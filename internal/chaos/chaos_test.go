@@ -57,7 +57,10 @@ func TestChaos(t *testing.T) {
 // row prints a row of the table.
 func (t *trial) row(fault string) {
 	verdict := "ok"
-	if t.Failed() || !t.ended {
+	switch {
+	case t.Skipped():
+		verdict = "skipped"
+	case t.Failed() || !t.ended:
 		verdict = "FAILED"
 	}
 	fmt.Printf("%-7s %4.0fs  %s\n", verdict, time.Since(t.began).Seconds(), fault)

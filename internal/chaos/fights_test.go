@@ -93,6 +93,7 @@ func outlastGitOps(t *trial) {
 // fightAutoscaler has a rule that knows nothing of autoscalers, and the built-in
 // one that does.
 func fightAutoscaler(t *trial) {
+	testcluster.RequireControllerManager(t)
 	l := t.own(controlplane.Options{ControllerManager: true})
 	const naive = `apiVersion: rectifier.dev/v1alpha1
 kind: Rule

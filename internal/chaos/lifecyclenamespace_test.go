@@ -31,6 +31,7 @@ spec:
 // created again.
 func terminateNamespace(t *trial) {
 	const n = 100
+	testcluster.RequireControllerManager(t)
 	l := t.own(controlplane.Options{ControllerManager: true})
 	l.logs = &logLines{}
 	doomed := *l

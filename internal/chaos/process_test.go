@@ -140,11 +140,11 @@ func (p *process) wantExit(within time.Duration, code int) time.Duration {
 	return time.Since(began)
 }
 
-var servingAddress = regexp.MustCompile(`Serving health checks.* address="([^"]+)"`)
+var servingAddress = regexp.MustCompile(`Serving status, metrics and health checks.* address="([^"]+)"`)
 
 // get asks the process itself, such as for /readyz.
 func (p *process) get(path string) (code int, body string, err error) {
-	serving := p.log.matching("Serving health checks")
+	serving := p.log.matching("Serving status, metrics and health checks")
 	if len(serving) == 0 {
 		return 0, "", errors.New("it serves nothing yet")
 	}

@@ -44,6 +44,7 @@ type throttling struct {
 }
 
 func (f throttling) run(t *trial) {
+	testcluster.RequireVersion(t, "1.30", "a priority level without seats of its own")
 	n := f.objects
 	l := t.own(controlplane.Options{}) // all that load is not for the others
 	way := l.road()

@@ -23,7 +23,7 @@ func (c *ControlPlane) startControllerManager(ctx context.Context, launcher stri
 		"kubeconfig":                            kubeconfig,
 		"secure-port":                           "0",
 		"leader-elect":                          "false",
-		"controllers":                           "*,-node-ipam-controller,-node-lifecycle-controller",
+		"controllers":                           "*,-nodeipam,-nodelifecycle",
 		"use-service-account-credentials":       "true", // the audit log then says which controller wrote
 		"service-account-private-key-file":      filepath.Join(c.plane.APIServer.CertDir, "sa-signer.key"),
 		"horizontal-pod-autoscaler-sync-period": "1s", // tests wait for it; the default is 15 s

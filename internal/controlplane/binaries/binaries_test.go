@@ -27,6 +27,7 @@ func tree(t *testing.T, kubernetes, etcd string) string {
 	}
 	t.Chdir(inside)
 	t.Setenv("KUBEBUILDER_ASSETS", "")
+	t.Setenv(VersionVariable, "")
 	t.Setenv("RECTIFIER_CACHE", filepath.Join(root, "cache"))
 	return root
 }
@@ -145,7 +146,7 @@ func TestBuildRefusesUnknownNames(t *testing.T) {
 
 func TestTheVersionIsStamped(t *testing.T) {
 	got, err := stampVersion("v1.37.2")
-	for _, want := range []string{".gitVersion=v1.37.2 ", ".gitMajor=1 ", ".gitMinor=37 "} {
+	for _, want := range []string{"client-go/pkg/version.gitVersion=v1.37.2 ", "component-base/version.gitVersion=v1.37.2 ", ".gitMajor=1 ", ".gitMinor=37 "} {
 		if err != nil || !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q (%v)", want, got, err)
 		}

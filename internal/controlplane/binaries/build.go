@@ -44,6 +44,11 @@ func Build(ctx context.Context, names []string, w io.Writer) (dir string, err er
 		return "", fmt.Errorf("locking the cache folder: %w", err)
 	}
 	defer unlock()
+	if modules.kubernetes.generated {
+		if modules.kubernetes.dir, err = generate(ctx, dir, modules.kubernetes.version); err != nil {
+			return "", fmt.Errorf("making a module for Kubernetes %s: %w", modules.kubernetes.version, err)
+		}
+	}
 	for _, name := range missing(dir, names) { // again: the other build may have built them
 		if err := modules.build(ctx, name, dir, w); err != nil {
 			return "", fmt.Errorf("building %s: %w", name, err)
@@ -74,7 +79,11 @@ func (m *modules) build(ctx context.Context, name, dir string, w io.Writer) erro
 	}
 	defer os.RemoveAll(tmp)
 
-	cmd := exec.CommandContext(ctx, "go", "build", "-v", "-ldflags", recipe.ldflags, "-o", filepath.Join(tmp, name), recipe.pkg)
+	args := []string{"build", "-v", "-ldflags", recipe.ldflags, "-o", filepath.Join(tmp, name)}
+	if recipe.module.generated {
+		args = append(args, generatedBuildFlags...)
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, recipe.pkg)...)
 	cmd.Dir = recipe.module.dir
 	// CGO_ENABLED=0: neither server needs a C compiler, and the binaries then
 	// run wherever the cache is copied to.

@@ -12,8 +12,9 @@ import (
 var ErrMissing = errors.New("not built yet, run: make control-plane (kube-controller-manager: make controller-manager)")
 
 // Find returns the path of the named binary: in $KUBEBUILDER_ASSETS where that
-// is set, else in the cache directory of this source tree's versions. The
-// error wraps ErrMissing when there is no such file.
+// is set, else in the cache directory of this source tree's versions (or of
+// $RECTIFIER_KUBERNETES_VERSION). The error wraps ErrMissing when there is no
+// such file.
 func Find(name string) (string, error) {
 	dir := os.Getenv("KUBEBUILDER_ASSETS")
 	if dir == "" {

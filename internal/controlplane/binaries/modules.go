@@ -18,9 +18,10 @@ type modules struct {
 
 // module is a tool module: a folder with a go.mod of its own.
 type module struct {
-	dir     string
-	version string // of the module that the binaries come from, such as v1.37.2
-	content []byte // go.mod and go.sum
+	dir       string // empty for a generated module: see otherKubernetes
+	version   string // of the module that the binaries come from, such as v1.37.2
+	content   []byte // go.mod and go.sum, or what a generated module is made from
+	generated bool
 }
 
 var (
@@ -55,6 +56,9 @@ func readModules(root string) (*modules, error) {
 	}
 	etcd, err := readModule(filepath.Join(root, "etcd"), etcdVersion)
 	if err != nil {
+		return nil, err
+	}
+	if kubernetes, err = wantedKubernetes(kubernetes); err != nil {
 		return nil, err
 	}
 	return &modules{kubernetes: kubernetes, etcd: etcd}, nil
@@ -136,7 +140,11 @@ func stampVersion(version string) (string, error) {
 	if len(parts) != 3 {
 		return "", fmt.Errorf("%q is not a Kubernetes version", version)
 	}
-	const pkg = "k8s.io/component-base/version"
-	return fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s -X %[1]s.gitTreeState=clean",
-		pkg, version, parts[0], parts[1]), nil
+	var flags []string
+	// Old API servers answer /version with client-go's copy.
+	for _, pkg := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags = append(flags, fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s -X %[1]s.gitTreeState=clean",
+			pkg, version, parts[0], parts[1]))
+	}
+	return strings.Join(flags, " "), nil
 }
