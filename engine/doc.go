@@ -36,16 +36,20 @@
 //	sync.go        handlers, keys, one object; own.go: what no rule is about
 //	decide.go      its rules together; after a refusal, one by one
 //	queue.go       turns of resources; failurelog.go: what is logged of retries
+//	optout.go      objects that ask to be left alone
 //	lookups.go     what rules may read and need; dependents.go: who read what
 //	state.go       what is remembered of an object; giveway.go and contention*.go:
 //	               fights, managers.go: with whom
 //	write.go       the PATCH; verify.go: what came back
 //	failures.go    what becomes of a refusal; errors.go: its class; retryafter.go,
 //	               permissions.go
-//	record.go      what is told; events.go and delivery.go: Events; metrics*.go
+//	record.go      what is told; events.go and delivery.go: Events
+//	recent*.go     what was done lately, and how it is shown without Secrets
+//	metrics*.go    what is counted: by rule, of requests, of the queue, from drift to fix
 //	policy.go      the rules in force; reload.go: others
 //	leader.go      the lease, lease.go: its lock; shutdown.go; panics.go
-//	health.go      /readyz; advice.go; standing.go and cachesize.go: the same in metrics
+//	health.go      /readyz; advice.go; status*.go: the same as data, for the status page;
+//	               standing.go and cachesize.go: in metrics
 //	once.go        --once; preview.go and dryrun.go: diff
 //
 // Objects of the cache are read-only throughout. Run-time state lives here, by

@@ -51,7 +51,7 @@ func (d *decision) giveWay(ctx context.Context, result rules.Result) (held bool)
 
 // tellHold finds out who sets a change back, and tells.
 func (d *decision) tellHold(ctx context.Context, v rules.Verdict, f fight) {
-	fields := v.Change.Fields()
+	fields := d.shield().Fields(v)
 	who := d.opponents(ctx, v.Change, f.capped)
 	d.contentions.name(d.object.GetUID(), v.Rule.Name, fields, who.managers)
 	d.recordProblem(ctx, v.Rule, reasonContended, f.message(d.contentions.Contention, list(fields), who))

@@ -19,10 +19,35 @@ import (
 // all that there is. More are refused with 503.
 const maxScrapes = 4
 
-// Ready is the verdict of /readyz.
-func (e *Engine) Ready() bool {
-	_, ready := e.readinessLines()
-	return ready
+// Ready is the verdict of /readyz. Probes ask for it, and whoever reaches their
+// port: nothing is counted or put in words for it.
+func (e *Engine) Ready() bool { return e.verdict(e.informers.States()).ready }
+
+// verdict is what readiness comes down to.
+type verdict struct {
+	election   string // how that stands; empty: there is none
+	leading    bool
+	discovered bool // false too if another one leads
+	before     bool // it was ready before: what syncs now was brought by rules that came later
+	ready      bool
+}
+
+// verdict judges by the states of the resources, and remembers what it comes to.
+func (e *Engine) verdict(states []gvr.Status) verdict {
+	v := verdict{leading: true, ready: true, before: e.wasReady.Load()}
+	if e.election != nil {
+		v.election, v.leading, v.ready = e.election.status()
+	}
+	if v.leading {
+		v.discovered = e.informers.Discovered()
+		syncing := slices.ContainsFunc(states, func(s gvr.Status) bool { return s.State == gvr.Syncing })
+		v.ready = v.discovered && (v.before || !syncing)
+	}
+	if v.ready && v.leading {
+		e.wasReady.Store(true)
+	}
+	e.readySince.observe(v.ready, time.Now(), e.lastChange)
+	return v
 }
 
 // Handler answers /healthz (the process is alive) and /readyz (discovery has
@@ -52,7 +77,7 @@ func (e *Engine) Handler() http.Handler {
 // readiness reports line by line: [+] works, [!] is left out, parked or doubtful
 // and keeps nothing else from working, [-] is not there yet.
 func (e *Engine) readiness() (report string, ready bool) {
-	lines, ready := e.readinessLines()
+	lines, ready := e.readinessLines(e.informers.Status())
 	var b strings.Builder
 	for _, l := range lines {
 		fmt.Fprintf(&b, "[%s] %s\n", l.mark, l.text)
@@ -67,25 +92,24 @@ func (e *Engine) readiness() (report string, ready bool) {
 // readyLine is a line of readiness.
 type readyLine struct{ mark, text string }
 
-func (e *Engine) readinessLines() (lines []readyLine, ready bool) {
+// readinessLines are those of readiness, with what is known of the resources.
+func (e *Engine) readinessLines(statuses []gvr.Status) (lines []readyLine, ready bool) {
 	line := func(mark, format string, args ...any) {
 		lines = append(lines, readyLine{mark, fmt.Sprintf(format, args...)})
 	}
-	ready, leading := true, true
-	if e.election != nil {
-		var about string
-		if about, leading, ready = e.election.status(); ready {
-			line("+", "leader election: %s", about)
-		} else {
-			line("-", "leader election: %s", about)
-		}
+	v := e.verdict(statuses)
+	switch {
+	case v.election == "":
+	case v.leading || v.ready:
+		line("+", "leader election: %s", v.election)
+	default:
+		line("-", "leader election: %s", v.election)
 	}
-	if leading {
-		ready = e.informers.Discovered()
+	if v.leading {
 		switch reason := e.informers.DiscoveryError(); {
-		case ready && reason == "":
+		case v.discovered && reason == "":
 			line("+", "discovery: done")
-		case ready:
+		case v.discovered:
 			line("!", "discovery: fails now: %s; what was known before holds", reason)
 		case reason == "":
 			line("-", "discovery: has not succeeded yet")
@@ -95,21 +119,16 @@ func (e *Engine) readinessLines() (lines []readyLine, ready bool) {
 	}
 	p := e.policy.Load()
 	p.report(line)
-	if leading && !e.resourcesReady(line) {
-		ready = false
+	if v.leading {
+		e.resourceLines(statuses, v, line)
 	}
-	if ready && leading {
-		e.wasReady.Store(true)
-	}
-	e.readySince.observe(ready, time.Now(), e.lastChange)
-	return lines, ready
+	return lines, v.ready
 }
 
-// resourcesReady reports on the resources that rules name, and on what keeps
-// rules from them.
-func (e *Engine) resourcesReady(line func(mark, format string, args ...any)) (ready bool) {
-	ready = true
-	for _, s := range e.informers.Status() {
+// resourceLines reports on the resources that rules name, and on what keeps rules
+// from them.
+func (e *Engine) resourceLines(statuses []gvr.Status, v verdict, line func(mark, format string, args ...any)) {
+	for _, s := range statuses {
 		where := rules.ResourceName(s.Resource)
 		if s.Namespace != "" {
 			where += " in " + s.Namespace
@@ -118,9 +137,9 @@ func (e *Engine) resourcesReady(line func(mark, format string, args ...any)) (re
 		case gvr.Synced:
 			line("+", "%s: synced, %s", where, objectCount(s.Objects))
 		case gvr.Syncing:
-			mark := "!" // rules that came later have brought it
-			if !e.wasReady.Load() {
-				ready, mark = false, "-"
+			mark := "-"
+			if v.before {
+				mark = "!"
 			}
 			line(mark, "%s: syncing", where)
 		default:
@@ -130,7 +149,6 @@ func (e *Engine) resourcesReady(line func(mark, format string, args ...any)) (re
 	for _, l := range slices.Concat(e.parkedRules(), e.contentionLines(), e.advice()) {
 		line("!", "%s", l)
 	}
-	return ready
 }
 
 func objectCount(n int) string {

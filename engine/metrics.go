@@ -72,7 +72,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			"resource"),
 
 		reloads: counters("rectifier_rule_reloads_total",
-			"Reloads of the rules, by result: success, partial (rules were left out or kept as they were before) or failure.",
+			"Reloads of the rules after the start, by result: success, partial (rules were left out or kept as they were before) or failure.",
 			"result"),
 		reloaded:   gauge("rectifier_rule_reload_timestamp_seconds", "When rules were last put in force, in seconds since the epoch."),
 		reloadable: gauge("rectifier_rule_reload_success", "1 if the rules could be read when they were last loaded, 0 if not: those that were loaded before stay in force."),
@@ -83,6 +83,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Name: "rectifier_events_dropped_total",
 			Help: "Events that were not written: they came too fast, or the API server did not take them.",
 		}),
+	}
+	for _, result := range []string{reloadSuccess, reloadPartial, reloadFailed} {
+		m.reloads.WithLabelValues(result) // Prometheus sees the first increase only of what was there before
 	}
 	if r != nil {
 		r.MustRegister(m.evaluations, m.fixes, m.failures, m.contentions, m.held, m.patches, m.drift, m.panics,
@@ -111,13 +114,18 @@ const (
 	reloadFailed  = "failure"
 )
 
-// loaded notes that rules were put in force, with what is wrong with others.
-func (m *metrics) loaded(set *rules.Set, problems []*rules.Problem) {
+// loadedAnew notes that rules have taken the place of others.
+func (m *metrics) loadedAnew(set *rules.Set, problems []*rules.Problem) {
 	result := reloadSuccess
 	if len(problems) > 0 {
 		result = reloadPartial
 	}
 	m.reloads.WithLabelValues(result).Inc()
+	m.loaded(set, problems)
+}
+
+// loaded notes which rules are in force, with what is wrong with others.
+func (m *metrics) loaded(set *rules.Set, problems []*rules.Problem) {
 	m.reloaded.SetToCurrentTime()
 	m.reloadable.Set(1)
 	m.invalid.Set(float64(rules.CountInvalid(problems)))

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"fmt"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -164,6 +167,35 @@ func TestSeriesOfRulesThatHaveGone(t *testing.T) {
 	}
 }
 
+// The room that the first list of a large cluster takes is given back, also if
+// the queue is never quite empty after it.
+func TestArrivalsGiveTheirRoomBack(t *testing.T) {
+	inUse := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	var a arrivals
+	key := func(i int) Key { return Key{Name: strconv.Itoa(i)} }
+	const many, staying = 200_000, 10
+	before := inUse()
+	for i := range many {
+		a.note(key(i))
+	}
+	full := inUse()
+	first := a.at[key(staying-1)]
+	for i := range many - staying {
+		a.take(key(many - 1 - i))
+	}
+	if left := inUse() - before; left > (full-before)/20 {
+		t.Errorf("%d keys took %d bytes; when %d are left, these are %d", many, full-before, staying, left)
+	}
+	if got := a.take(key(staying - 1)); !got.Equal(first) || a.len() != staying-1 {
+		t.Errorf("a key that waits on waits since %v, not %v; %d are left", got, first, a.len())
+	}
+}
+
 func TestSinceWhenAKeyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a arrivals
@@ -279,5 +311,30 @@ func wantSum(t testing.TB, g prometheus.Gatherer, name, labels string, want floa
 	t.Helper()
 	if got := sumOf(t, g, name, labels); got != want {
 		t.Errorf("%s{%s} is %v, not %v", name, labels, got, want)
+	}
+}
+
+// A reload takes no longer for the series of rules that go than for those of
+// rules that come, however many there are.
+func BenchmarkSeriesThatGo(b *testing.B) {
+	var many, few []string
+	for i := range 2000 {
+		r := rule(fmt.Sprintf("rule-%d", i), "resource: {version: v1, resource: configmaps}\npatch: {merge: {metadata: {labels: {x: a}}}}")
+		if many = append(many, r); i%2 == 0 {
+			few = append(few, r)
+		}
+	}
+	load := func(texts []string) *rules.Set {
+		set, problems := rules.Load(rules.Source{Name: "rules", Data: []byte(strings.Join(texts, "\n---\n"))})
+		if len(problems) > 0 {
+			b.Fatal(problems[0].Detail())
+		}
+		return set
+	}
+	all, half := load(many), load(few)
+	m := newMetrics(prometheus.NewRegistry())
+	for b.Loop() {
+		m.countersOf(all)
+		m.forgetRules(half)
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -18,12 +19,23 @@ var driftBuckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 3
 // take it now, a cache that is behind) keeps its time. Where no event brought the
 // drift, but time or the end of a hold, it begins with the object's turn.
 //
-// Only keys in the queue, or on their way back into it, take memory. It is safe
+// Only keys in the queue, or on their way back into it, take memory: the map is
+// replaced when most of what was in it has gone, because maps do not shrink, and
+// there are very many keys once, when a large cluster is first listed. It is safe
 // for concurrent use; the zero value is ready.
 type arrivals struct {
-	mu sync.Mutex
-	at map[Key]time.Time
+	mu   sync.Mutex
+	at   map[Key]time.Time
+	most int // that at has held
 }
+
+const (
+	// smallArrivals is how many keys a map may have held that is not replaced.
+	smallArrivals = 1024
+	// arrivalsLeft is the part of them, 1 of so many, that is moved to a new one:
+	// so few that on average a key costs no more by that.
+	arrivalsLeft = 8
+)
 
 // note notes an event.
 func (a *arrivals) note(key Key) { a.begin(key, time.Now()) }
@@ -39,6 +51,7 @@ func (a *arrivals) begin(key Key, at time.Time) {
 	}
 	if was, ok := a.at[key]; !ok || at.Before(was) {
 		a.at[key] = at
+		a.most = max(a.most, len(a.at))
 	}
 }
 
@@ -52,6 +65,11 @@ func (a *arrivals) take(key Key) time.Time {
 		return time.Now()
 	}
 	delete(a.at, key)
+	if left := len(a.at); a.most > smallArrivals && left <= a.most/arrivalsLeft {
+		smaller := make(map[Key]time.Time, left)
+		maps.Copy(smaller, a.at)
+		a.at, a.most = smaller, left
+	}
 	return at
 }
 

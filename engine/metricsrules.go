@@ -80,6 +80,7 @@ func (m *metrics) newRuleCounters(on ruleOn) *ruleCounters {
 	for _, reason := range failureReasons {
 		c.failures[reason] = m.failures.WithLabelValues(on.rule, on.resource, reason)
 	}
+	m.contentions.WithLabelValues(on.rule, on.resource)
 	return c
 }
 
@@ -141,10 +142,21 @@ func (m *metrics) forgetRules(set *rules.Set) {
 			continue
 		}
 		delete(m.rules, on)
-		of := prometheus.Labels{"rule": on.rule, "resource": on.resource}
-		for _, vec := range []interface{ DeletePartialMatch(prometheus.Labels) int }{m.evaluations, m.fixes, m.failures, m.contentions, m.held} {
-			vec.DeletePartialMatch(of)
-		}
+		m.forget(on)
+	}
+}
+
+// forget drops the series of a rule on a resource, each by its labels: to look
+// for them among those of all rules would take minutes where there are many.
+func (m *metrics) forget(on ruleOn) {
+	for _, name := range outcomeNames {
+		m.evaluations.DeleteLabelValues(on.rule, on.resource, name)
+	}
+	for _, reason := range failureReasons {
+		m.failures.DeleteLabelValues(on.rule, on.resource, reason)
+	}
+	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{m.fixes, m.contentions, m.held} {
+		vec.DeleteLabelValues(on.rule, on.resource)
 	}
 }
 

@@ -7,12 +7,6 @@ import (
 	"github.com/rectifier-dev/rectifier/rules"
 )
 
-// offLimits reports whether no rule is about an object, whatever the rules say:
-// it is part of the engine's own work, or excluded.
-func (e *Engine) offLimits(resource schema.GroupResource, u *unstructured.Unstructured) bool {
-	return e.own(resource, u) || e.excludes(Key{Resource: resource, Namespace: u.GetNamespace(), Name: u.GetName()})
-}
-
 // own reports whether an object is part of the engine's own work: its Events and
 // its Lease. No rule is about those. Each fix of an Event would be told by another
 // Event, and each write to the Lease gets into the way of its renewal.

@@ -162,8 +162,9 @@ func (e *Engine) subjects(resource schema.GroupVersionResource, opts PreviewOpti
 	}
 	var out []subject
 	for _, o := range e.informers.List(resource) {
-		selected := !e.own(resource.GroupResource(), o) && (opts.Select == nil || opts.Select(info, o.GetNamespace(), o.GetName()))
-		if selected && !e.offLimits(resource.GroupResource(), o) {
+		key := Key{Resource: resource.GroupResource(), Namespace: o.GetNamespace(), Name: o.GetName()}
+		selected := !e.own(key.Resource, o) && (opts.Select == nil || opts.Select(info, key.Namespace, key.Name))
+		if selected && !e.excludes(key) {
 			out = append(out, subject{info, o})
 		}
 	}

@@ -156,35 +156,36 @@ func (d *decision) noteChange(kind ActivityKind, request *rules.Request, verdict
 	if len(verdicts) == 0 {
 		return
 	}
-	s := d.recent.shields.of(d.policy.rules)
 	var by []*rules.Rule
 	var said []string
 	for _, v := range verdicts {
 		by = append(by, v.Rule)
-		if message := s.message(v); message != "" {
+		if message := d.message(v); message != v.Rule.DefaultMessage() {
 			said = append(said, message)
 		}
 	}
 	a := d.activity(kind, names(by), verdicts[0].Event.Reason, truncate(strings.Join(said, "; "), maxActivityMessage))
-	a.changes = d.changesOf(s, request, verdicts)
+	a.changes = d.changesOf(request, verdicts)
 	d.recent.add(a)
 }
 
 // noteAudit remembers what a rule of mode Audit would change. No value was
 // computed for that, or sent: the fields are named.
 func (d *decision) noteAudit(v rules.Verdict) {
-	s := d.recent.shields.of(d.policy.rules)
-	a := d.activity(Audited, []string{v.Rule.Name}, v.Event.Reason, s.message(v))
-	a.changes.names(s.fields(v))
+	message := d.message(v)
+	if message == v.Rule.DefaultMessage() {
+		message = ""
+	}
+	a := d.activity(Audited, []string{v.Rule.Name}, v.Event.Reason, message)
+	a.changes.names(d.shield().Fields(v))
 	d.recent.add(a)
 }
 
-// noteProblem remembers that a rule has failed, or was held.
+// noteProblem remembers that a rule has failed, or was held. The message may be told.
 func (d *decision) noteProblem(r *rules.Rule, reason, message string) {
 	kind := Failed
-	if reason == "Contended" {
+	if reason == reasonContended {
 		kind = Held
 	}
-	message = d.recent.shields.of(d.policy.rules).problem(r, reason, message)
 	d.recent.add(d.activity(kind, []string{r.Name}, reason, truncate(message, maxActivityMessage)))
 }

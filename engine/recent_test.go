@@ -1,19 +1,12 @@
 package engine
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
-	"github.com/rectifier-dev/rectifier/rules"
 )
 
 func TestRecentLogIsBounded(t *testing.T) {
@@ -107,148 +100,6 @@ func TestFieldNames(t *testing.T) {
 	} {
 		if got := fieldName(object, strings.Fields(path)); got != want {
 			t.Errorf("%s is named %s, want %s", path, got, want)
-		}
-	}
-}
-
-func TestShield(t *testing.T) {
-	sources := map[string]string{
-		"lookup-yes": `
-resource: {version: v1, resource: configmaps}
-lookups: [{name: token, resource: {version: v1, resource: secrets}, namespace: "${object.metadata.namespace}"}]
-patch: {merge: {data: {password: "${lookups.token.size() == 0 ? '' : lookups.token[0].data.password}"}}}`,
-		"copied-on-yes": `
-resource: {version: v1, resource: configmaps}
-patch: {merge: {metadata: {annotations: {copy: "${object.data.password}"}}}}`,
-		"copied-twice-yes": `
-resource: {version: v1, resource: configmaps}
-patch: {merge: {data: {again: "${object.metadata.annotations.copy}"}}}`,
-		"looked-up-yes": `
-resource: {group: apps, version: v1, resource: deployments}
-lookups: [{name: config, resource: {version: v1, resource: configmaps}, namespace: "${object.metadata.namespace}"}]
-patch: {merge: {metadata: {annotations: {x: "${string(lookups.config.size())}"}}}}`,
-		"part-yes": `
-resource: {version: v1, resource: secrets}
-patch: {merge: {metadata: {labels: {user: "u-${object.data.user.substring(0, 4)}"}}}}`,
-		"label-no": `
-resources: [{version: v1, resource: secrets}, {version: v1, resource: configmaps}]
-patch: {merge: {metadata: {labels: {team: a}}}}`,
-		"elsewhere-no": `
-resource: {version: v1, resource: configmaps}
-patch: {merge: {data: {other: "${object.data.?mode.orValue('')}"}}}`,
-		"another-resource-no": `
-resource: {version: v1, resource: services}
-patch: {merge: {metadata: {annotations: {copy: "${object.metadata.annotations.other}"}}}}`,
-	}
-	var files []rules.Source
-	for _, name := range slices.Sorted(maps.Keys(sources)) {
-		files = append(files, rules.Source{Name: name, Data: []byte(rule(name, sources[name]+"\nmatch: {names: [x]}"))})
-	}
-	set, problems := rules.Load(files...)
-	for _, p := range problems {
-		t.Fatal(p.Detail())
-	}
-	s := newShield(set)
-	for _, r := range set.All() {
-		if want := strings.HasSuffix(r.Name, "-yes"); s.rules[r] != want {
-			t.Errorf("rule %s is shielded: %v", r.Name, s.rules[r])
-		}
-	}
-}
-
-// SEC-01 for the status: what is in a Secret, and what rules make of it, is not in
-// it, whichever rule changes it and however often.
-func TestNoSecretIsInTheStatus(t *testing.T) {
-	f := newFixture(t)
-	const password, user = "s3cr3t-passw0rd", "s3cr3t-us3r"
-	encoded := base64.StdEncoding.EncodeToString([]byte(password))
-	f.create(secrets, `
-apiVersion: v1
-kind: Secret
-metadata:
-  name: db
-  annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"data":{"password":"%s"}}', note: x}
-data: {password: %s, user: %s}`, encoded, encoded, base64.StdEncoding.EncodeToString([]byte(user)))
-	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: app, labels: {stage: a}}}`)
-	set := []string{
-		rule("secret-label", `
-resource: {version: v1, resource: secrets}
-patch: {merge: {metadata: {labels: {team: blue}}}}`),
-		rule("secret-annotations", `
-resource: {version: v1, resource: secrets}
-patch: {merge: {metadata: {annotations: null}}}`),
-		rule("secret-data", `
-resource: {version: v1, resource: secrets}
-patch: {merge: {data: {extra: ZXh0cmE=, user: null}}}`),
-		rule("secret-copy", `
-resource: {version: v1, resource: secrets}
-condition: "!('copy' in object.metadata.?labels.orValue({}))"
-patch: {json: [{op: copy, from: /data/password, path: /metadata/labels/copy}]}`),
-		rule("to-config", `
-resource: {version: v1, resource: configmaps}
-match: {namespaces: [NS], names: [app]}
-lookups: [{name: db, resource: {version: v1, resource: secrets}, namespace: NS}]
-condition: lookups.db.size() > 0
-patch:
-  merge:
-    data:
-      password: "${lookups.db[0].data.password}"
-      "${'key-' + lookups.db[0].data.password.lowerAscii()}": key
-event: {message: "has ${object.data.?password.orValue('none')}"}`),
-		rule("z-config-copy", `
-resource: {version: v1, resource: configmaps}
-match: {namespaces: [NS], names: [app]}
-condition: has(object.data.password)
-patch: {merge: {metadata: {annotations: {copy: "${object.data.password}"}}}}
-event: {message: "copied ${object.data.password}"}`),
-		rule("z-config-stage", `
-resource: {version: v1, resource: configmaps}
-match: {namespaces: [NS], names: [app]}
-patch: {merge: {metadata: {labels: {stage: b}}}}
-event: {message: "stage was ${object.metadata.labels.stage}"}`),
-		rule("z-fails", `
-resource: {version: v1, resource: configmaps}
-match: {namespaces: [NS], names: [app]}
-condition: int(object.data.password) > 0
-patch: {merge: {data: {mode: b}}}`),
-	}
-	f.start(set...)
-	f.eventually(soon, configmaps, "app", encoded, "data", "password")
-	f.eventually(soon, configmaps, "app", encoded, "metadata", "annotations", "copy")
-	f.eventually(soon, secrets, "db", "blue", "metadata", "labels", "team")
-	// Now each of them by itself: what was computed before is in the object.
-	f.merge(configmaps, "app", `{"metadata":{"annotations":null,"labels":{"stage":"c"}}}`)
-	f.eventually(soon, configmaps, "app", encoded, "metadata", "annotations", "copy")
-	f.merge(configmaps, "app", `{"data":{"password":"changed"}}`)
-	f.eventually(soon, configmaps, "app", encoded, "data", "password")
-	f.eventually(soon, configmaps, "app", "b", "metadata", "labels", "stage")
-	var status Status
-	testcluster.Eventually(t, soon, func() error {
-		status = f.engine.Status()
-		missing := []string{}
-		for _, r := range []string{"secret-label", "secret-annotations", "secret-data", "secret-copy", "to-config", "z-config-copy", "z-config-stage", "z-fails"} {
-			if !slices.ContainsFunc(status.Recent, func(a Activity) bool { return slices.Contains(a.Rules, r) }) {
-				missing = append(missing, r)
-			}
-		}
-		if len(missing) > 0 {
-			return fmt.Errorf("nothing is told of %q", missing)
-		}
-		return nil
-	})
-	text, err := json.MarshalIndent(status, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, value := range []string{password, user, encoded, strings.ToLower(encoded), base64.StdEncoding.EncodeToString([]byte(user)), "ZXh0cmE="} {
-		if i := strings.Index(string(text), value); i >= 0 {
-			t.Errorf("%s is in the status: …%s…", value, text[max(0, i-500):min(len(text), i+100)])
-		}
-	}
-	// What is no secret is shown all the same.
-	for _, shown := range []string{"team: blue", "stage was c", `"before": "c"`, `*** (5 bytes)`} {
-		if !strings.Contains(string(text), shown) {
-			t.Errorf("%s is not in the status:\n%s", shown, text)
 		}
 	}
 }

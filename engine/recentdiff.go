@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
@@ -35,9 +35,6 @@ const (
 	maxChangeString = 512  // of one string
 	cut             = "…"  // stands for what was cut off
 )
-
-// lastApplied repeats a whole object in one of its annotations.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // changes are what an activity keeps of what it changed.
 type changes struct {
@@ -71,27 +68,35 @@ func (c *changes) add(f fieldChange) {
 
 // changesOf finds what a request changes for some of its rules. What a merge patch
 // changes costs as much time as there is of it, whatever the size of the object.
-func (d *decision) changesOf(s *shield, request *rules.Request, verdicts []rules.Verdict) (c changes) {
+func (d *decision) changesOf(request *rules.Request, verdicts []rules.Verdict) (c changes) {
 	before, ops, old, changed := d.effect(request)
-	hide := newCover(s.writes[d.resource.GroupResource()], d.replicasPath, before)
+	hide := d.cover(request, ops)
 	room := &trimmer{left: maxChangeBytes}
 	for _, op := range ops {
-		if len(verdicts) < len(request.Rules) && !madeBy(verdicts, op.Path) {
+		at := d.place(request, op)
+		if len(verdicts) < len(request.Rules) && !madeBy(verdicts, at) {
 			continue // the change of a rule that has failed
 		}
-		if field := hide.covering(op); field != "" {
+		was, had := stoodAt(before, op)
+		if field := hide.covering(at, was, op.Value); field != "" {
 			c.names([]string{field})
 			continue
 		}
-		f := fieldChange{name: fieldName(before, op.Path), has: op.Op != "remove"}
+		f := fieldChange{name: fieldName(d.object.Object, at), had: had, has: op.Op != "remove"}
 		if len(c.fields) < maxChanges {
-			var was any
-			was, f.had = lookUp(before, op.Path, op.Op)
 			f.before, f.after = room.copy(masked(old, op.Path, was)), room.copy(masked(changed, op.Path, op.Value))
 		}
 		c.add(f)
 	}
 	return c
+}
+
+// place is where in the object an operation of a request changes something.
+func (d *decision) place(request *rules.Request, op patch.Op) patch.Pointer {
+	if request.Subresource == "scale" {
+		return d.replicasPath // what the Scale calls spec.replicas
+	}
+	return op.Path
 }
 
 // masked is a value that stands at a path, without what is secret.
@@ -104,7 +109,7 @@ func masked(m *objectdiff.Mask, path patch.Pointer, v any) any {
 func (d *decision) effect(request *rules.Request) (before map[string]any, ops []patch.Op, old, changed *objectdiff.Mask) {
 	before = d.object.Object
 	if request.Subresource == "scale" {
-		replicas, _ := lookUp(before, d.replicasPath, "")
+		replicas, _ := patch.Find(before, d.replicasPath)
 		before = map[string]any{"spec": map[string]any{"replicas": replicas}}
 	}
 	ops = request.Operations(before)
@@ -144,107 +149,80 @@ func meet(a, b []string) bool {
 type cover struct {
 	writes       []*rules.Write
 	replicasPath []string
-	values       map[string]bool
+	values       objectdiff.Values
 }
 
-func newCover(writes []*rules.Write, replicasPath []string, object map[string]any) *cover {
-	c := &cover{writes: writes, replicasPath: replicasPath, values: map[string]bool{}}
-	for _, w := range writes {
-		if v, ok := lookUp(object, w.Path, ""); ok {
-			c.collect(v)
+// cover is that of an object for the operations of a request.
+func (d *decision) cover(request *rules.Request, ops []patch.Op) *cover {
+	c := &cover{writes: d.shield().Writes(d.resource.GroupResource()), replicasPath: d.replicasPath}
+	for _, w := range c.writes {
+		if len(c.pathOf(w)) == 0 {
+			continue // it covers everything
+		}
+		if v, ok := patch.Find(d.object.Object, c.pathOf(w)); ok {
+			c.values.Add(v)
+		}
+	}
+	for _, op := range ops {
+		if c.written(d.place(request, op)) != nil {
+			c.values.Add(op.Value)
 		}
 	}
 	return c
 }
 
-func (c *cover) collect(v any) {
-	switch v := v.(type) {
-	case string:
-		c.values[v] = v != ""
-	case map[string]any:
-		for _, item := range v {
-			c.collect(item)
-		}
-	case []any:
-		for _, item := range v {
-			c.collect(item)
-		}
+// pathOf is where a rule writes in the object.
+func (c *cover) pathOf(w *rules.Write) []string {
+	if w.Subresource == "scale" {
+		return c.replicasPath
 	}
+	return w.Path
 }
 
-// covering returns the name of what must not be shown of an operation; empty: it
-// may be shown.
-func (c *cover) covering(op patch.Op) string {
+// written returns the write of a shielded rule that is about a path; nil: none is.
+func (c *cover) written(path patch.Pointer) *rules.Write {
 	for _, w := range c.writes {
-		if w.Subresource != "scale" && meet(w.Path, op.Path) || w.Subresource == "scale" && meet(c.replicasPath, op.Path) {
-			return w.Field()
+		if meet(c.pathOf(w), path) {
+			return w
 		}
 	}
-	if op.Path[len(op.Path)-1] == lastApplied || c.copies(op.Value) {
-		return (&rules.Write{Path: op.Path}).Field()
+	return nil
+}
+
+// covering returns the name of what must not be shown of a change at a path of the
+// object; empty: it may be shown.
+func (c *cover) covering(path patch.Pointer, was, is any) string {
+	if w := c.written(path); w != nil {
+		return w.Field()
+	}
+	if path[len(path)-1] == corev1.LastAppliedConfigAnnotation || c.values.Within(was) || c.values.Within(is) {
+		return rules.FieldName(path, nil)
 	}
 	return ""
 }
 
-func (c *cover) copies(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return c.values[v]
-	case map[string]any:
-		for _, item := range v {
-			if c.copies(item) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, c.copies)
-	}
-	return false
-}
-
-// lookUp returns the value at a path, which an operation to add has only if it
-// is a key of a map: in a list, it makes room.
-func lookUp(object map[string]any, path []string, op string) (any, bool) {
-	var v any = object
-	for i, key := range path {
-		switch in := v.(type) {
-		case map[string]any:
-			next, ok := in[key]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			n, err := strconv.Atoi(key)
-			if err != nil || n < 0 || n >= len(in) || op == "add" && i == len(path)-1 {
-				return nil, false
-			}
-			v = in[n]
-		default:
+// stoodAt returns what an operation puts its value in the place of. To add to a
+// list makes room instead.
+func stoodAt(object map[string]any, op patch.Op) (any, bool) {
+	if op.Op == "add" {
+		if parent, _ := patch.Find(object, op.Path[:len(op.Path)-1]); isList(parent) {
 			return nil, false
 		}
 	}
-	return v, len(path) > 0
+	return patch.Find(object, op.Path)
+}
+
+func isList(v any) bool {
+	_, ok := v.([]any)
+	return ok
 }
 
 // fieldName spells a path, with the indices of lists in brackets.
 func fieldName(object map[string]any, path patch.Pointer) string {
-	var b strings.Builder
-	for i, key := range path {
-		in, _ := lookUp(object, path[:i], "")
-		_, isList := in.([]any)
-		switch {
-		case isList:
-			b.WriteString("[" + key + "]")
-		case strings.ContainsAny(key, "./ '\""):
-			b.WriteString("['" + key + "']")
-		case i > 0:
-			b.WriteString("." + key)
-		default:
-			b.WriteString(key)
-		}
-	}
-	return truncate(b.String(), maxChangeString)
+	return truncate(rules.FieldName(path, func(i int) bool {
+		in, _ := patch.Find(object, path[:i])
+		return isList(in)
+	}), maxChangeString)
 }
 
 // trimmer copies values as long as there is room.
@@ -284,7 +262,7 @@ func (t *trimmer) copyMap(m map[string]any) map[string]any {
 		}
 		t.left -= len(key)
 		name := strings.Clone(truncate(key, maxChangeString))
-		if key == lastApplied {
+		if key == corev1.LastAppliedConfigAnnotation {
 			out[name] = "***"
 			continue
 		}

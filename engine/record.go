@@ -66,7 +66,7 @@ func (d *decision) recordFix(ctx context.Context, request *rules.Request, kept [
 		d.counters(r).fixed()
 	}
 	for _, v := range verdicts {
-		d.recorder.event(d.object, v.Rule, corev1.EventTypeNormal, v.Event.Reason, v.Event.Message)
+		d.recorder.event(d.object, v.Rule, corev1.EventTypeNormal, v.Event.Reason, d.message(v))
 	}
 	d.noteChange(Fixed, request, verdicts)
 }
@@ -92,7 +92,7 @@ func (d *decision) recordDryRun(ctx context.Context, request *rules.Request, ver
 		d.tally.count(func(s *Summary) { s.WouldBe++ })
 	}
 	for _, v := range verdicts {
-		d.reportOnce(ctx, v.Rule, v.Event.Message, func(message string) {
+		d.reportOnce(ctx, v.Rule, d.message(v), func(message string) {
 			klog.FromContext(ctx).Info("Would be fixed (dry run)", "rule", v.Rule.Name, "subresource", request.Subresource, "message", logged(ctx, v.EventQuotes, message))
 			d.noteChange(WouldFix, request, []rules.Verdict{v})
 		})
@@ -114,6 +114,7 @@ const (
 func (d *decision) recordProblem(ctx context.Context, r *rules.Rule, reason, message string) {
 	d.tally.count(func(s *Summary) { s.Failed++ })
 	d.counters(r).failed(reason)
+	message = d.told(message, "it failed (the reason holds data of the Secret, and is not shown)")
 	klog.FromContext(ctx).Info("Rule failed", "rule", r.Name, "reason", reason, "message", logged(ctx, reason == reasonEvaluationFailed, message))
 	d.recorder.event(d.object, r, corev1.EventTypeWarning, reason, fmt.Sprintf("rule %s: %s", r.Name, message))
 	d.noteProblem(r, reason, message)
@@ -140,7 +141,7 @@ func (d *decision) reportErrors(ctx context.Context, ran []*rules.Rule, result r
 			if d.pending != nil && d.tally.first(&d.tally.audit, d.key.String()+" "+r.Name) {
 				d.tally.count(func(s *Summary) { s.Audit++ })
 			}
-			d.reportOnce(ctx, r, v.Event.Message, func(message string) {
+			d.reportOnce(ctx, r, d.message(v), func(message string) {
 				klog.FromContext(ctx).Info("Would be fixed (mode Audit)", "rule", r.Name, "message", logged(ctx, v.EventQuotes, message))
 				d.noteAudit(v)
 			})
@@ -172,7 +173,7 @@ func (d *decision) reportError(ctx context.Context, v rules.Verdict) {
 	case v.Outcome == rules.Skip:
 		return // told once for all rules
 	}
-	d.reportOnce(ctx, v.Rule, v.Err.Error(), func(message string) { d.recordProblem(ctx, v.Rule, reason, message) })
+	d.reportOnce(ctx, v.Rule, d.shield().Error(v.Rule, v.Err), func(message string) { d.recordProblem(ctx, v.Rule, reason, message) })
 }
 
 // reportOptOut tells that an object asked a rule to leave it alone: a forgotten

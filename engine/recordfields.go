@@ -13,10 +13,10 @@ const maxLoggedFields = 300
 // fieldsOf names what rules change, for the log: the places, never the values.
 // Where keys may come from a Secret, they are those of the rules' text.
 func (d *decision) fieldsOf(verdicts []rules.Verdict) string {
-	s := d.recent.shields.of(d.policy.rules)
+	s := d.shield()
 	var all []string
 	for _, v := range verdicts {
-		all = append(all, s.fields(v)...)
+		all = append(all, s.Fields(v)...)
 	}
 	slices.Sort(all)
 	return truncate(list(slices.Compact(all)), maxLoggedFields)

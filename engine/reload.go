@@ -33,7 +33,7 @@ func (e *Engine) SetRules(set *rules.Set, problems []*rules.Problem) (rules.Chan
 	}
 	e.metrics.forgetRules(set)
 	e.recent.forgetRules(set)
-	e.metrics.loaded(set, problems)
+	e.metrics.loadedAnew(set, problems)
 	return changes, nil
 }
 

@@ -127,7 +127,8 @@ type InvalidRule struct {
 // at once. It reads what is in memory: no request is sent for it.
 func (e *Engine) Status() Status {
 	now := time.Now()
-	lines, ready := e.readinessLines()
+	resources := e.informers.Status() // once: it counts what is in the caches, and all below is of one moment
+	lines, ready := e.readinessLines(resources)
 	p := e.policy.Load()
 	s := Status{
 		Time: now, Ready: ready, ReadySince: e.readySince.get(), WaitingFor: []string{},
@@ -136,7 +137,7 @@ func (e *Engine) Status() Status {
 		DryRun:     e.opts.DryRun, Namespaces: listed(e.opts.Namespaces), ExcludedNamespaces: listed(e.opts.ExcludeNamespaces),
 		QueueDepth:  e.queue.Len(),
 		UnreadRules: p.unread, RulesLoaded: p.loaded, InvalidRules: invalidRules(p.problems),
-		Resources: e.resourceStatuses(p.rules), Contentions: e.contentionStatuses(now),
+		Resources: e.resourceStatuses(p.rules, resources), Contentions: e.contentionStatuses(now),
 		Recent: e.recent.list(), Advice: listed(e.advice()),
 	}
 	for _, l := range lines {
@@ -144,7 +145,7 @@ func (e *Engine) Status() Status {
 			s.WaitingFor = append(s.WaitingFor, l.text)
 		}
 	}
-	s.Rules = e.ruleStatuses(p, s.Contentions)
+	s.Rules = e.ruleStatuses(p, resources, s.Contentions)
 	return s
 }
 
@@ -173,9 +174,9 @@ func (e *Engine) leadership() Leadership {
 // leads reports whether this instance is the one that works.
 func (l Leadership) leads() bool { return l.Role == Alone || l.Role == Leader }
 
-func (e *Engine) resourceStatuses(set *rules.Set) []ResourceStatus {
+func (e *Engine) resourceStatuses(set *rules.Set, resources []gvr.Status) []ResourceStatus {
 	out := []ResourceStatus{}
-	for _, s := range e.informers.Status() {
+	for _, s := range resources {
 		r := ResourceStatus{
 			Resource: rules.ResourceName(s.Resource), Namespace: s.Namespace, State: s.State, Reason: s.Reason,
 			Since: s.Since, Objects: s.Objects, Rules: listed(names(set.For(s.Resource))),
@@ -249,7 +250,7 @@ func (r *readySince) get() time.Time {
 // to lead.
 func (e *Engine) lastChange() time.Time {
 	at := e.leadership().Since
-	for _, s := range e.informers.Status() {
+	for _, s := range e.informers.States() {
 		at = slices.MaxFunc([]time.Time{at, s.Since}, time.Time.Compare)
 	}
 	return at

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"k8s.io/client-go/rest"
 
 	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
@@ -21,51 +20,8 @@ import (
 // reason, with counts and positions.
 func TestStatusOfAnEngineWithProblems(t *testing.T) {
 	f := newFixture(t)
-	f.grant("configmaps", "list", "watch")
-	f.grant("services", "list", "watch", "patch")
-	config, err := f.cp.User(f.user)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {want: a}}`)
-	opts := f.options(config, Options{ExcludeNamespaces: []string{"kube-*"}},
-		rule("forbidden", "resource: {version: v1, resource: secrets}\nmatch: {namespaces: [NS], names: [x]}\npatch: {merge: {metadata: {labels: {a: b}}}}"),
-		rule("patch-forbidden", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS], names: [c]}\npatch: {merge: {data: {fixed: b}}}"),
-		rule("waiting", "resource: {group: none.example.io, version: v1, resource: things}\nmatch: {namespaces: [NS], names: [x]}\npatch: {merge: {spec: {a: b}}}"),
-		rule("runs", "mode: Audit\nresource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS], names: [c]}\npatch: {merge: {data: {audited: b}}}"))
-	_, opts.Problems = rules.Load(rules.Source{Name: "bad.yaml", Data: []byte(rule("bad", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS], names: [x]}\ncondition: objct.x\npatch: {merge: {a: b}}"))})
-	f.run(opts)
-	var got Status
-	testcluster.Eventually(t, 20*time.Second, func() error {
-		got = f.engine.Status()
-		if !got.Ready || len(got.Rules[1].On[0].Parked) == 0 || got.Rules[2].On[0].Audit == 0 {
-			return fmt.Errorf("the status is %+v", got)
-		}
-		return nil
-	})
-	type line struct{ Rule, Resource, State, Parked string }
-	var lines []line
-	for _, r := range got.Rules {
-		if r.File == "" || r.Line != 3 || r.Column == 0 {
-			t.Errorf("rule %s stands at %s:%d:%d", r.Name, r.File, r.Line, r.Column)
-		}
-		for _, on := range r.On {
-			var parked []string
-			for _, p := range on.Parked {
-				parked = append(parked, p.Reason+"|"+p.Message)
-			}
-			lines = append(lines, line{r.Name, on.Resource, string(on.State), strings.Join(parked, "; ")})
-		}
-	}
-	want := []line{
-		{"forbidden", "v1/secrets", "Parked", "forbidden|forbidden: list secrets at cluster scope"},
-		{"patch-forbidden", "v1/configmaps", "Parked", "patch_forbidden|forbidden: patch configmaps in namespace " + f.ns},
-		{"runs", "v1/configmaps", "Running", ""},
-		{"waiting", "none.example.io/v1/things", "Parked", "waiting|not served by the cluster"},
-	}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Errorf("rules (-want +got):\n%s", diff)
-	}
+	got := f.statusWithProblems()
+	f.wantParked(got)
 	wantProblem := []InvalidRule{{Rule: "bad", File: "bad.yaml", Line: 7, Column: 14, Check: "cel-compile"}}
 	if diff := cmp.Diff(wantProblem, got.InvalidRules, cmpopts.IgnoreFields(InvalidRule{}, "Message", "Excerpt")); diff != "" {
 		t.Errorf("invalid rules (-want +got):\n%s", diff)
@@ -91,10 +47,66 @@ func TestStatusOfAnEngineWithProblems(t *testing.T) {
 	}
 }
 
+// statusWithProblems starts an engine that lacks a bit of everything, and returns its
+// status when it has found out.
+func (f *fixture) statusWithProblems() (got Status) {
+	f.Helper()
+	f.grant("configmaps", "list", "watch")
+	f.grant("services", "list", "watch", "patch")
+	config, err := f.cp.User(f.user)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {want: a}}`)
+	opts := f.options(config, Options{ExcludeNamespaces: []string{"kube-*"}},
+		rule("forbidden", "resource: {version: v1, resource: secrets}\nmatch: {namespaces: [NS], names: [x]}\npatch: {merge: {metadata: {labels: {a: b}}}}"),
+		rule("patch-forbidden", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS], names: [c]}\npatch: {merge: {data: {fixed: b}}}"),
+		rule("waiting", "resource: {group: none.example.io, version: v1, resource: things}\nmatch: {namespaces: [NS], names: [x]}\npatch: {merge: {spec: {a: b}}}"),
+		rule("runs", "mode: Audit\nresource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS], names: [c]}\npatch: {merge: {data: {audited: b}}}"))
+	_, opts.Problems = rules.Load(rules.Source{Name: "bad.yaml", Data: []byte(rule("bad", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS], names: [x]}\ncondition: objct.x\npatch: {merge: {a: b}}"))})
+	f.run(opts)
+	testcluster.Eventually(f, 20*time.Second, func() error {
+		got = f.engine.Status()
+		if !got.Ready || len(got.Rules[1].On[0].Parked) == 0 || got.Rules[2].On[0].Audit == 0 {
+			return fmt.Errorf("the status is %+v", got)
+		}
+		return nil
+	})
+	return got
+}
+
+// wantParked compares why rules are parked with what is so in statusWithProblems.
+func (f *fixture) wantParked(got Status) {
+	f.Helper()
+	type line struct{ Rule, Resource, State, Parked string }
+	var lines []line
+	for _, r := range got.Rules {
+		if r.File == "" || r.Line != 3 || r.Column == 0 {
+			f.Errorf("rule %s stands at %s:%d:%d", r.Name, r.File, r.Line, r.Column)
+		}
+		for _, on := range r.On {
+			var parked []string
+			for _, p := range on.Parked {
+				parked = append(parked, p.Reason+"|"+p.Message)
+			}
+			lines = append(lines, line{r.Name, on.Resource, string(on.State), strings.Join(parked, "; ")})
+		}
+	}
+	want := []line{
+		{"forbidden", "v1/secrets", "Parked", "forbidden|forbidden: list secrets at cluster scope"},
+		{"patch-forbidden", "v1/configmaps", "Parked", "patch_forbidden|forbidden: patch configmaps in namespace " + f.ns},
+		{"runs", "v1/configmaps", "Running", ""},
+		{"waiting", "none.example.io/v1/things", "Parked", "waiting|not served by the cluster"},
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		f.Errorf("rules (-want +got):\n%s", diff)
+	}
+}
+
 // Before anything is known, and without a cluster, there is a status.
 func TestStatusBeforeTheStart(t *testing.T) {
 	set, problems := rules.Load(rules.Source{Name: "r.yaml", Data: []byte(rule("r", "resource: {version: v1, resource: configmaps}\nmatch: {names: [c]}\npatch: {merge: {data: {fixed: b}}}"))})
-	e, err := New(Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}, Rules: set, Problems: problems, DryRun: true})
+	e, err := New(Options{Config: offlineConfig, Rules: set, Problems: problems, DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,22 +76,38 @@ type ruleSurvey struct {
 	leads     bool
 	kept      map[string]bool // by rule
 	parked    map[ruleAt][]Parking
-	states    map[schema.GroupVersionResource]gvr.State
+	scopes    map[schema.GroupVersionResource]scopes
 	contended map[ruleOn]int
 	counts    map[ruleOn]RuleCounts
 	fixes     map[ruleOn]time.Time
 }
 
-func (e *Engine) ruleStatuses(p *policy, contentions []ContentionStatus) []RuleStatus {
-	survey := ruleSurvey{
-		leads: e.leadership().leads(), kept: keptRules(p), parked: e.parkings(),
-		states: map[schema.GroupVersionResource]gvr.State{}, contended: map[ruleOn]int{},
-		counts: e.metrics.counts(), fixes: e.recent.lastFixes(),
-	}
-	for _, s := range e.informers.Status() {
-		if survey.states[s.Resource] == "" || s.State == gvr.Syncing {
-			survey.states[s.Resource] = s.State
+// scopes says how far a resource is in all its scopes together: the cluster, or
+// namespaces.
+type scopes struct {
+	syncing bool // in one of them at least, the first list is not there yet
+	settled bool // in one of them at least, it is, or there is a reason why not
+}
+
+func scopesOf(resources []gvr.Status) map[schema.GroupVersionResource]scopes {
+	out := map[schema.GroupVersionResource]scopes{}
+	for _, s := range resources {
+		of := out[s.Resource]
+		if s.State == gvr.Syncing {
+			of.syncing = true
+		} else {
+			of.settled = true
 		}
+		out[s.Resource] = of
+	}
+	return out
+}
+
+func (e *Engine) ruleStatuses(p *policy, resources []gvr.Status, contentions []ContentionStatus) []RuleStatus {
+	survey := ruleSurvey{
+		leads: e.leadership().leads(), kept: keptRules(p), parked: e.parkings(resources),
+		scopes: scopesOf(resources), contended: map[ruleOn]int{},
+		counts: e.metrics.counts(), fixes: e.recent.lastFixes(),
 	}
 	for _, c := range contentions {
 		survey.contended[ruleOn{c.Rule, c.Resource}]++
@@ -120,11 +136,13 @@ func (s *ruleSurvey) on(r *rules.Rule, resource schema.GroupVersionResource) Rul
 		LastEvaluation: counts.LastEvaluated, LastFix: s.fixes[at],
 	}
 	parked := s.parked[ruleAt{r.Name, resource}]
-	switch state := s.states[resource]; {
-	case !s.leads || state == gvr.Syncing || state == "":
+	switch of := s.scopes[resource]; {
+	case !s.leads || !of.settled:
 		out.State = RuleWaiting
 	case len(parked) > 0:
 		out.State, out.Parked = RuleParked, parked
+	case of.syncing:
+		out.State = RuleWaiting
 	}
 	return out
 }
@@ -145,9 +163,9 @@ func keptRules(p *policy) map[string]bool {
 }
 
 // parkings tells why rules cannot run on resources, in the order of messages.
-func (e *Engine) parkings() map[ruleAt][]Parking {
+func (e *Engine) parkings(resources []gvr.Status) map[ruleAt][]Parking {
 	out := map[ruleAt][]Parking{}
-	e.eachObstacle(e.informers.Status(), func(r *rules.Rule, resource schema.GroupVersionResource, word, why string) {
+	e.eachObstacle(resources, func(r *rules.Rule, resource schema.GroupVersionResource, word, why string) {
 		at := ruleAt{r.Name, resource}
 		out[at] = append(out[at], Parking{word, why})
 	})

@@ -62,7 +62,7 @@ func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEve
 
 // enqueue puts an object's key into the queue; tombstones are unwrapped.
 func (e *Engine) enqueue(resource schema.GroupResource, obj any) {
-	if u := unwrap(obj); u != nil && e.offLimits(resource, u) {
+	if u := unwrap(obj); u != nil && e.own(resource, u) {
 		return // views would pass it over
 	}
 	name, err := cache.DeletionHandlingObjectToName(obj)
@@ -73,7 +73,8 @@ func (e *Engine) enqueue(resource schema.GroupResource, obj any) {
 	e.add(Key{Resource: resource, Namespace: name.Namespace, Name: name.Name})
 }
 
-// add is the only way into the queue.
+// add is the only way into the queue. What is excluded stays out here, and is not
+// looked for again: exclusions do not change.
 func (e *Engine) add(key Key) {
 	if e.excludes(key) {
 		return
@@ -224,14 +225,14 @@ func (d *decision) forgiveFailures() {
 }
 
 // views returns an object as the informers have it, in the order of versions;
-// none if it is gone, or off limits. An informer that has an older state
+// none if it is gone, or part of the engine's own work. An informer that has an older state
 // of it than another one is passed over: its event is still to come.
 func (e *Engine) views(set *rules.Set, key Key) []view {
 	var out []view
 	for _, resource := range set.Versions(key.Resource) {
 		object, ok := e.informers.Get(resource, key.Namespace, key.Name)
 		switch {
-		case !ok || e.offLimits(key.Resource, object):
+		case !ok || e.own(key.Resource, object):
 		case len(out) > 0 && older(object.GetResourceVersion(), out[0].object.GetResourceVersion()):
 		case len(out) > 0 && older(out[0].object.GetResourceVersion(), object.GetResourceVersion()):
 			out = []view{{resource, object}}

@@ -28,6 +28,7 @@ type informer struct {
 	cancel        context.CancelFunc
 	ended         chan struct{} // closed when it has ended, and the handler gets nothing more
 	managedFields bool          // whether its objects keep theirs
+	count         count         // of the store
 
 	stopped bool // what comes in after this is not news any more
 	health  health

@@ -83,15 +83,22 @@ func appendLeaves(out [][]string, at []string, m map[string]any) [][]string {
 // Fields names the places that change as people write them, sorted. Where keys
 // may come from a Secret, the places are those that the rule's text names.
 func (c *Change) Fields() []string {
-	var out []string
 	if c.secret {
-		for _, w := range c.rule.writes {
-			out = append(out, w.Field())
-		}
-	} else {
-		for _, path := range c.Paths() {
-			out = append(out, (&Write{Path: path}).Field())
-		}
+		return c.rule.writtenFields()
+	}
+	var out []string
+	for _, path := range c.Paths() {
+		out = append(out, FieldName(path, nil))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// writtenFields names the places that the rule's text names, sorted.
+func (r *Rule) writtenFields() []string {
+	var out []string
+	for _, w := range r.writes {
+		out = append(out, w.Field())
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

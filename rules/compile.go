@@ -17,6 +17,7 @@ import (
 	"github.com/rectifier-dev/rectifier/internal/suggest"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules/expression"
+	"github.com/rectifier-dev/rectifier/rules/fieldset"
 )
 
 var (
@@ -75,8 +76,9 @@ func (d *decoder) compile(doc document, body *yaml.Node) *Rule {
 	if !d.ok(mark) {
 		return nil
 	}
-	r.writes = d.findWrites(doc.Spec)
-	r.findReads()
+	var taken []*fieldset.Set
+	r.writes, taken = d.findWrites(doc.Spec)
+	r.findReads(taken)
 	r.digest = digestOf(body)
 	return r
 }

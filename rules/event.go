@@ -13,6 +13,10 @@ const DefaultReason = "Rectified"
 // maxMessage is the longest event message that the API server takes.
 const maxMessage = 1024
 
+// DefaultMessage is what is told of a change if the rule has no message, or its
+// message must not be told.
+func (r *Rule) DefaultMessage() string { return "changed by rule " + r.Name }
+
 type eventTemplate struct {
 	reason  string
 	message mixed // nil: a default
@@ -23,7 +27,7 @@ type eventTemplate struct {
 // nothing of it is told. It also reports whether the message quotes an error, and
 // with that perhaps a value that its author did not choose to tell.
 func (e eventTemplate) render(s *scope, names expression.Resolver) (event Event, quotes bool) {
-	message := fmt.Sprintf("changed by rule %s", s.rule.Name)
+	message := s.rule.DefaultMessage()
 	if e.message != nil && !(s.tainted && len(programsOf(e.message)) > 0) {
 		m, err := e.message.render(names)
 		if err != nil {

@@ -18,10 +18,12 @@ type writeFinder struct {
 	current Write // Patch, Subresource, Kind
 	makes   *maker
 	found   []*Write
+	taken   []*fieldset.Set // by patch: what its operations copy or move
 }
 
-// findWrites is called when the patches have compiled.
-func (d *decoder) findWrites(s spec) []*Write {
+// findWrites is called when the patches have compiled. taken is, for each patch,
+// what its operations copy and move from elsewhere in the object.
+func (d *decoder) findWrites(s spec) (found []*Write, taken []*fieldset.Set) {
 	all := s.Patches
 	if s.Patch != nil {
 		all = []patchSpec{*s.Patch}
@@ -29,6 +31,7 @@ func (d *decoder) findWrites(s spec) []*Write {
 	f := writeFinder{doc: d.doc, makes: newMaker(d.expressions)}
 	for i, p := range all {
 		f.current = Write{Patch: i}
+		f.makes.taken = nil
 		if p.Subresource != nil {
 			f.current.Subresource = p.Subresource.value
 		}
@@ -43,8 +46,13 @@ func (d *decoder) findWrites(s spec) []*Write {
 			f.current.Kind = KindJSON
 			f.json(yamldoc.Resolve(p.JSON.node))
 		}
+		reads := fieldset.Empty()
+		for _, from := range f.makes.taken {
+			reads = reads.Union(fieldset.Of(from.path...))
+		}
+		f.taken = append(f.taken, reads)
 	}
-	return f.found
+	return f.found, f.taken
 }
 
 // spot is where something is written: Write.Path and Write.Within.
@@ -161,6 +169,7 @@ func (f *writeFinder) operation(n *yaml.Node) {
 	for _, p := range strictyaml.Pairs(n) {
 		if strings.Contains(p.Key.Value, "${") {
 			f.add(spot{}, f.doc.Pos(n), Write{})
+			f.makes.take("", spot{})
 			return
 		}
 		members[p.Key.Value] = p.Value
@@ -181,8 +190,13 @@ func (f *writeFinder) operation(n *yaml.Node) {
 		w.Value, w.Constant = constantOf(value)
 	}
 	f.add(at, f.doc.Pos(members["path"]), w)
-	if from := members["from"]; from != nil && op != "copy" {
-		at, exact := pointerSpot(patternOf(from))
+	from := members["from"]
+	if from == nil {
+		return
+	}
+	at, exact = pointerSpot(patternOf(from))
+	f.makes.take(op, at)
+	if op != "copy" {
 		f.add(at, f.doc.Pos(from), Write{Exact: exact, Constant: exact && op == "move", Removes: exact && op == "move", op: op})
 	}
 }

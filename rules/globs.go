@@ -1,9 +1,11 @@
 package rules
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
+	"strings"
 )
 
 // Globs are patterns over whole names, as in match.namespaces. The zero value
@@ -14,12 +16,24 @@ type Globs struct{ globs []glob }
 func NewGlobs(patterns ...string) (Globs, error) {
 	var out Globs
 	for _, p := range patterns {
-		if _, err := path.Match(p, ""); err != nil {
+		if err := checkGlob(p); err != nil {
 			return Globs{}, fmt.Errorf("%q is not a pattern: %w", p, err)
 		}
 		out.globs = append(out.globs, glob(p))
 	}
 	return out, nil
+}
+
+// checkGlob refuses what is no pattern of path.Match. "[!a]" is one, and matches
+// just the opposite of what it means to shells: "!" or "a".
+func checkGlob(pattern string) error {
+	if _, err := path.Match(pattern, ""); err != nil {
+		return err
+	}
+	if strings.Contains(pattern, "[!") {
+		return errors.New("write [^…] for all characters but these, not [!…]")
+	}
+	return nil
 }
 
 // Match reports whether a name is matched, and by which pattern at first.

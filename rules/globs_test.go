@@ -1,6 +1,9 @@
 package rules
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestGlobs(t *testing.T) {
 	for _, tc := range []struct {
@@ -26,6 +29,9 @@ func TestGlobs(t *testing.T) {
 	}
 	if _, err := NewGlobs("kube-*", "team-[a"); err == nil || err.Error() != `"team-[a" is not a pattern: syntax error in pattern` {
 		t.Errorf("a bad pattern: %v", err)
+	}
+	if _, err := NewGlobs("team-[!a]"); err == nil || !strings.Contains(err.Error(), "write [^…]") {
+		t.Errorf("a pattern that means the opposite to shells: %v", err)
 	}
 }
 

@@ -124,7 +124,7 @@ var beyondShape = strings.Fields(`
 	alias-bomb apply-data-number apply-identity apply-status apply-unknown-object-type bad cel-double-quoted cel-folded
 	cel-has-on-an-index cel-in-a-key cel-in-a-template cel-in-a-variable cel-literal cel-nested-too-deep cel-now-as-a-function
 	cel-plain-multi-line cel-several-issues cel-single-line cel-single-quoted cel-syntax-error condition-not-bool condition-optional duplicate-key
-	event-list-in-message event-secret expression-empty label-number label-number-computed label-number-json list-items list-of-rules
+	event-list-in-message event-secret expression-empty glob-of-a-shell label-number label-number-computed label-number-json list-items list-of-rules
 	lookup-computed lookup-patch-types lookup-reads-a-lookup lookup-reads-a-variable lookup-unknown-name
 	lookup-unknown-name-in-a-patch not-a-rule-configmap not-a-rule-list not-a-rule-text not-a-rule-untyped now-without-recheck
 	now-without-recheck-in-a-lookup now-without-recheck-in-a-patch pointer-leading-zero pointer-negative-index pointer-raw-slash

@@ -17,7 +17,15 @@ import (
 type maker struct {
 	expressions []*Expression // of the patches
 	variables   map[string]*made
-	steps       int // left until it is given up
+	steps       int    // left until it is given up
+	taken       []spot // what operations of the patch at hand copy and move
+}
+
+// take notes from where an operation takes its value; empty: op may be any.
+func (m *maker) take(op string, from spot) {
+	if op == "" || op == "copy" || op == "move" {
+		m.taken = append(m.taken, from)
+	}
 }
 
 // maxSteps bounds the work on expressions that multiply: variables that are
@@ -147,16 +155,13 @@ func (m *maker) list(v *made, at spot, kind PatchKind) []target {
 // operations are the places that a computed list of operations, or one
 // computed operation, can change.
 func (m *maker) operations(n *yaml.Node) []target {
-	anything := []target{{}}
-	root := m.expression(n)
-	if root == nil {
-		return anything
+	if root := m.expression(n); root != nil {
+		if out, ok := m.ops(root); ok && m.steps >= 0 {
+			return out
+		}
 	}
-	out, ok := m.ops(root)
-	if !ok || m.steps < 0 {
-		return anything
-	}
-	return out
+	m.take("", spot{})
+	return []target{{}}
 }
 
 func (m *maker) ops(v *made) (out []target, ok bool) {
@@ -205,11 +210,17 @@ func (m *maker) op(at *made, members map[string]*made) []target {
 	}
 	var out []target
 	for name, v := range members {
-		if name != "path" && (name != "from" || op == "copy") {
+		if name != "path" && name != "from" {
 			continue
 		}
 		for _, pattern := range m.texts(v) {
 			at, exact := pointerSpot(pattern)
+			if name == "from" {
+				m.take(op, at)
+			}
+			if name == "from" && op == "copy" {
+				continue
+			}
 			out = append(out, target{at, Write{Exact: exact, op: op}, v})
 		}
 	}

@@ -162,7 +162,7 @@ func (d *decoder) compileMatch(m match) matcher {
 func (d *decoder) globs(patterns []text) []glob {
 	var out []glob
 	for _, p := range patterns {
-		if _, err := path.Match(p.value, ""); err != nil {
+		if err := checkGlob(p.value); err != nil {
 			d.fail(p.node, "%q is not a pattern: %v", p.value, err)
 			continue
 		}

@@ -3,6 +3,7 @@ package rules
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rectifier-dev/rectifier/rules/expression"
@@ -25,13 +26,16 @@ func readsSecrets(r *Rule) bool {
 }
 
 // ReadsSecretData reports whether what the rule computes may come from data of
-// Secrets: it looks Secrets up, or its expressions read what is secret of those
-// that it is about.
+// Secrets: it looks Secrets up, or its expressions or the operations of its
+// patches read what is secret of those that it is about.
 func (r *Rule) ReadsSecretData() bool {
 	if !r.Secret {
 		return false
 	}
-	return slices.ContainsFunc(r.Lookups, func(l *Lookup) bool { return isSecret(l.Resource) }) || holdsSecrets(r.objectReads)
+	if slices.ContainsFunc(r.Lookups, func(l *Lookup) bool { return isSecret(l.Resource) }) || holdsSecrets(r.objectReads) {
+		return true
+	}
+	return slices.ContainsFunc(r.patchReads, func(p reading) bool { return holdsSecrets(p.fields) })
 }
 
 // taints reports whether what a rule writes into objects of a resource may be
@@ -53,15 +57,7 @@ func (d *decoder) checkEvent(r *Rule, e eventSpec) {
 	if !r.Secret || e.Message == nil {
 		return
 	}
-	reads := expression.NewAnalysis()
-	for _, v := range r.variables {
-		reads.Bind(variablePrefix+v.name, v.program)
-	}
-	for _, p := range r.event.message {
-		if p.program != nil {
-			reads.Read(p.program)
-		}
-	}
+	reads := r.eventReads()
 	published := false
 	for _, resource := range r.Resources {
 		published = published || isSecret(resource) && holdsData(reads, objectName)
@@ -72,6 +68,20 @@ func (d *decoder) checkEvent(r *Rule, e eventSpec) {
 	if published {
 		d.as(CheckSecretInEvent).fail(e.Message.node, "the message would publish data of a Secret: Events are readable by many")
 	}
+}
+
+// eventReads is what the message of the rule's events is computed from.
+func (r *Rule) eventReads() *expression.Analysis {
+	reads := expression.NewAnalysis()
+	for _, v := range r.variables {
+		reads.Bind(variablePrefix+v.name, v.program)
+	}
+	for _, p := range r.event.message {
+		if p.program != nil {
+			reads.Read(p.program)
+		}
+	}
+	return reads
 }
 
 // holdsData reports whether the fields of a Secret that are read include what
@@ -87,5 +97,5 @@ func holdsSecrets(set *fieldset.Set) bool {
 		}
 	}
 	annotations := set.Field("metadata").Field("annotations")
-	return annotations.IsWhole() || !annotations.Field("kubectl.kubernetes.io/last-applied-configuration").IsEmpty()
+	return annotations.IsWhole() || !annotations.Field(corev1.LastAppliedConfigAnnotation).IsEmpty()
 }

@@ -3,14 +3,12 @@ package rules
 import (
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/rectifier-dev/rectifier/rules/expression"
 	"github.com/rectifier-dev/rectifier/rules/patch"
 )
-
-// lastApplied is the annotation in which kubectl repeats the whole object.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // secrets tells which expressions of a rule compute with data of Secrets. Nil:
 // none does.
@@ -85,7 +83,7 @@ func redactedAt(resource schema.GroupVersionResource, path patch.Pointer, v any)
 		return v
 	}
 	if len(path) > 0 && (path[0] == "data" || path[0] == "stringData") ||
-		len(path) > 2 && path[0] == "metadata" && path[1] == "annotations" && path[2] == lastApplied {
+		len(path) > 2 && path[0] == "metadata" && path[1] == "annotations" && path[2] == corev1.LastAppliedConfigAnnotation {
 		return maskLeaves(v)
 	}
 	fields, ok := v.(map[string]any)

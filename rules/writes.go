@@ -54,14 +54,21 @@ func (w *Write) Fields() *fieldset.Set { return fieldset.Of(w.Path...) }
 
 // Field is the path as people write it; "the whole object" if it is empty.
 func (w *Write) Field() string {
-	if len(w.Path) == 0 {
+	path := slices.Concat(w.Path, w.Within)
+	return FieldName(path, func(i int) bool { return i >= len(w.Path) && path[i] == fieldset.Elem })
+}
+
+// FieldName spells a path as people write it: spec.containers[0].image. isIndex
+// tells which of its keys are indices of lists; nil: none.
+func FieldName(path []string, isIndex func(i int) bool) string {
+	if len(path) == 0 {
 		return "the whole object"
 	}
 	var b strings.Builder
-	for i, key := range slices.Concat(w.Path, w.Within) {
+	for i, key := range path {
 		switch {
-		case i >= len(w.Path) && key == fieldset.Elem:
-			b.WriteString("[*]")
+		case isIndex != nil && isIndex(i):
+			b.WriteString("[" + key + "]")
 		case strings.ContainsAny(key, "./ '\""):
 			b.WriteString("['" + key + "']")
 		case i > 0:
@@ -148,7 +155,7 @@ func (r *Rule) Writes() []*Write { return r.writes }
 func (r *Rule) ConditionReads() *fieldset.Set { return r.conditionReads }
 
 // PatchReads returns which fields of the object the values of a patch are
-// computed from, and whether they depend on the time. A lookup counts with what
+// computed from, or copied from by its operations, and whether they depend on the time. A lookup counts with what
 // it is looked up by, not with what is found.
 func (r *Rule) PatchReads(i int) (reads *fieldset.Set, now bool) {
 	return r.patchReads[i].fields, r.patchReads[i].now
@@ -160,15 +167,18 @@ type reading struct {
 	now    bool
 }
 
-// findReads is called when the rule has compiled.
-func (r *Rule) findReads() {
+// findReads is called when the rule has compiled; taken are the fields that the
+// operations of each patch copy.
+func (r *Rule) findReads(taken []*fieldset.Set) {
 	r.conditionReads = r.deciding()
-	for _, p := range r.patches {
+	for i, p := range r.patches {
 		var programs []*expression.Program
 		for _, t := range []template{p.merge, p.json, p.apply} {
 			programs = append(programs, programsOf(t)...)
 		}
-		r.patchReads = append(r.patchReads, r.reads(programs...))
+		reads := r.reads(programs...)
+		reads.fields = reads.fields.Union(taken[i])
+		r.patchReads = append(r.patchReads, reads)
 	}
 }
 

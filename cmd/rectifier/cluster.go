@@ -108,7 +108,8 @@ func addAllNamespaces(cmd *cobra.Command) {
 const namespacesTimeout = 5 * time.Second
 
 // readNamespaces reads the Namespaces of these names, as far as they may be read.
-// One that does not exist is an error of usage.
+// One that does not exist is an error of usage. What could not be read would look
+// as if it had neither labels nor opt-outs: that is an error of the cluster.
 func readNamespaces(ctx context.Context, config *rest.Config, names []string) (map[string]map[string]any, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -116,8 +117,11 @@ func readNamespaces(ctx context.Context, config *rest.Config, names []string) (m
 	ctx, cancel := context.WithTimeout(ctx, namespacesTimeout)
 	defer cancel()
 	found, err := live.Namespaces(ctx, config, names)
-	if err != nil {
+	switch {
+	case errors.As(err, new(*live.NoNamespaceError)):
 		return nil, &exitError{exitUsage, err}
+	case err != nil:
+		return nil, &exitError{exitCluster, err}
 	}
 	return found, nil
 }

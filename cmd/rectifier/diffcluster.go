@@ -70,7 +70,7 @@ func (f *diffFlags) diffCluster(ctx context.Context, set *rules.Set, names []str
 func (f *diffFlags) preview(ctx context.Context, cancel func(), e *engine.Engine, selected selection, report *diffReport, p *diffPrinter) error {
 	selects := f.selects(selected)
 	return e.Preview(ctx, engine.PreviewOptions{Select: selects, ServerDryRun: f.serverDryRun}, func(v engine.Preview) {
-		c := newChange(refOf(v.Object.Object), v.Object.Object, v.Result)
+		c := newChange(refOf(v.Object.Object), v.Object.Object, v.Result, report.shield)
 		c.Error = v.Unknown
 		if v.Server != nil {
 			c.answered(v.Server)

@@ -254,7 +254,7 @@ func TestDiffLiveSelectsObjects(t *testing.T) {
 	}
 }
 
-const secretYAML = `{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"data":{"password":"czNjcjN0"}}'}}, data: {password: czNjcjN0, old: czNjcjN0}}`
+const secretYAML = `{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{"data":{"password":"czNjcjN0"}}', own: czNjcjN0, stays: 'db://s3cr3t@host'}}, data: {password: czNjcjN0, old: czNjcjN0, kept: czNjcjN0}}`
 
 // secretFixture has a Secret that rules change, one is refused, and a ConfigMap
 // that one copies it to.
@@ -263,9 +263,28 @@ func secretFixture(t *testing.T) *diffFixture {
 	set := strings.Replace(labelRule("set", "secrets", "x"), "{metadata: {labels: {x}}}", "{stringData: {password: new-s3cr3t}, data: {old: null}}", 1)
 	refused := labelRule("refused", "secrets", "bad: '///'")
 	copied := strings.NewReplacer("match:", "lookups: [{name: s, resource: {version: v1, resource: secrets}, namespace: NS}]\n  match:", "{metadata: {labels: {x}}}", "{data: {copy: '${lookups.s[0].data.password}'}}").Replace(labelRule("copied", "configmaps", "x"))
-	f := newDiffFixture(t, []rbacv1.PolicyRule{may("", []string{"configmaps", "namespaces", "secrets"}, "patch")}, set, refused, copied)
+	uncopied := strings.Replace(labelRule("uncopied", "secrets", "x"), "{metadata: {labels: {x}}}}", "{metadata: {annotations: {own: null}}}}\n  event: {message: 'it was ${object.metadata.annotations.own}'}", 1)
+	f := newDiffFixture(t, []rbacv1.PolicyRule{may("", []string{"configmaps", "namespaces", "secrets"}, "patch")}, set, refused, copied, uncopied)
 	f.create(secretYAML, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`)
 	return f
+}
+
+// What one rule has copied out of a Secret, another one that copies it on does not
+// show: neither as a value, nor in its message, nor in an error.
+func TestDiffLiveShowsNoCopiesOfCopies(t *testing.T) {
+	copied := strings.NewReplacer("match:", "lookups: [{name: s, resource: {version: v1, resource: secrets}, namespace: NS}]\n  match:", "{metadata: {labels: {x}}}", "{data: {copy: '${lookups.s[0].data.password}'}}").Replace(labelRule("copied", "configmaps", "x"))
+	again := strings.Replace(labelRule("z-again", "configmaps", "x"), "{metadata: {labels: {x}}}}", "{metadata: {annotations: {again: '${object.data.copy}'}}}}\n  event: {message: 'it is ${object.data.copy}'}", 1)
+	fails := strings.Replace(labelRule("z-fails", "configmaps", "x: x"), "match:", "condition: int(object.data.copy) > 0\n  match:", 1)
+	f := newDiffFixture(t, []rbacv1.PolicyRule{may("", []string{"configmaps", "namespaces", "secrets"}, "patch")}, copied, again, fails)
+	f.create(secretYAML, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {copy: czNjcjN0}}`)
+	for _, args := range [][]string{{}, {"-o", "json"}, {"--server-dry-run"}} {
+		_, out, told := f.diff(args...)
+		// What is unchanged in the ConfigMap is its own: who compares it has read it.
+		got := strings.Replace(out+told, "\n   copy: czNjcjN0\n", "\n", 1)
+		if strings.Contains(got, "czNj") || !strings.Contains(got, "changed by rule z-again") || !strings.Contains(got, "evaluate the condition: it failed") {
+			t.Errorf("%q: it holds the copy, or does not tell of the rules:\n%s", args, got)
+		}
+	}
 }
 
 // SEC-01: not at the highest verbosity either, and not if the server refuses and
@@ -299,7 +318,10 @@ func TestDiffLiveShowsNoSecret(t *testing.T) {
 func TestDiffLiveOfASecret(t *testing.T) {
 	f := secretFixture(t)
 	_, out, told := f.diff("--server-dry-run")
-	for _, line := range []string{"+  password: '*** (10 bytes, changed)'", "-  old: '*** (6 bytes)'", "+  copy: '*** (8 bytes)'"} {
+	for _, line := range []string{
+		"+  password: '*** (10 bytes, changed)'", "-  old: '*** (6 bytes)'", "+  copy: '*** (8 bytes)'",
+		"-    own: '*** (8 bytes)'", "     stays: '*** (16 bytes)'",
+	} {
 		if !strings.Contains(out, line+"\n") {
 			t.Errorf("it does not show %q:\n%s", line, out)
 		}

@@ -177,7 +177,7 @@ func (d *fileDiff) change(object *manifest.Object) (c *objectChange, matched boo
 	}
 	ref := refOf(seen)
 	ref.File, ref.Line, ref.Column = object.Position().File, object.Position().Line, object.Position().Column
-	return newChange(ref, seen, result), matched
+	return newChange(ref, seen, result, d.report.shield), matched
 }
 
 // unplaced takes away the namespace that an object was given to be evaluated.

@@ -24,8 +24,9 @@ type diffReport struct {
 	Notes []string `json:"notes,omitempty"`
 
 	about   string // what the rules are about
-	untried int    // changes that the API server was not to be asked about
-	brief   bool   // Objects are not kept: what there is to say of them is printed as they come
+	shield  *rules.Shield
+	untried int  // changes that the API server was not to be asked about
+	brief   bool // Objects are not kept: what there is to say of them is printed as they come
 }
 
 type diffCounts struct {
@@ -138,7 +139,7 @@ func newDiffReport(set *rules.Set) *diffReport {
 
 // of makes the report one of these rules.
 func (r *diffReport) of(set *rules.Set) {
-	r.Rules, r.about = []ruleCounts{}, whatTheyAreAbout(set)
+	r.Rules, r.about, r.shield = []ruleCounts{}, whatTheyAreAbout(set), rules.NewShield(set)
 	for _, rule := range set.All() {
 		r.Rules = append(r.Rules, ruleCounts{Rule: rule.Name})
 	}
@@ -146,7 +147,7 @@ func (r *diffReport) of(set *rules.Set) {
 
 // newChange makes of an evaluation what a diff tells. object is as the rules
 // saw it.
-func newChange(ref objectRef, object map[string]any, result rules.Result) *objectChange {
+func newChange(ref objectRef, object map[string]any, result rules.Result, shield *rules.Shield) *objectChange {
 	c := &objectChange{objectRef: ref, before: object, after: object}
 	if len(result.Requests) > 0 {
 		c.after = result.Object
@@ -159,18 +160,30 @@ func newChange(ref objectRef, object map[string]any, result rules.Result) *objec
 		c.leftAlone = c.leftAlone || v.OptedOut && v.Err == nil
 		switch {
 		case v.Err != nil:
-			c.Rules = append(c.Rules, ruleOutcome{Rule: v.Rule.Name, Outcome: outcomeError, Error: v.Err.Error() + hint(v.Err)})
+			c.Rules = append(c.Rules, ruleOutcome{Rule: v.Rule.Name, Outcome: outcomeError, Error: shield.Error(v.Rule, v.Err) + hint(v.Err)})
 		case v.Outcome == rules.Patch:
-			o := ruleOutcome{Rule: v.Rule.Name, Outcome: outcomePatch, Event: &eventText{v.Event.Reason, v.Event.Message}}
+			o := ruleOutcome{Rule: v.Rule.Name, Outcome: outcomePatch, Event: &eventText{v.Event.Reason, c.message(v, shield)}}
 			if v.Rule.Mode == rules.Audit {
 				o.Outcome = outcomeAudit
 			} else {
-				c.computed = c.computed || v.Rule.ReadsSecretData()
+				c.computed = c.computed || shield.Covers(v.Rule)
 			}
 			c.Rules = append(c.Rules, o)
 		}
 	}
 	return c
+}
+
+// message is what a rule says of its change, without what is secret.
+func (c *objectChange) message(v rules.Verdict, shield *rules.Shield) string {
+	told := shield.Message(v)
+	if c.Kind != "Secret" {
+		return told
+	}
+	if values := objectdiff.SecretValues(c.before); values.Within(told) {
+		return v.Rule.DefaultMessage()
+	}
+	return told
 }
 
 // answered takes in what the server said to the change.

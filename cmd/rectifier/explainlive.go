@@ -44,8 +44,8 @@ func (f *explainFlags) explainLive(ctx context.Context, set *rules.Set, written 
 			o, err := f.explainLiveObject(ctx, cluster, set, written, resource, w.name, now)
 			switch {
 			case errors.Is(err, live.ErrNotFound):
-				if _, noNamespace := readNamespaces(ctx, config, f.namespaceGiven()); noNamespace != nil {
-					return report, noNamespace
+				if _, err := readNamespaces(ctx, config, f.namespaceGiven()); errors.As(err, new(*live.NoNamespaceError)) {
+					return report, err
 				}
 				missing = errors.Join(missing, err) // the others are there, maybe
 				continue

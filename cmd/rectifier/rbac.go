@@ -66,7 +66,7 @@ that they need. The chart refuses rules that no rights were made for.`,
 				f.output.value = "text"
 			}
 			err := f.run(cmd, s)
-			if err != nil && f.output.value == "helm" {
+			if err != nil && strings.EqualFold(f.output.value, "helm") {
 				return helmFailure(s, err)
 			}
 			return err

@@ -75,6 +75,25 @@ func helmFailure(s streams, err error) error {
 	return err
 }
 
+// asksForHelm reports whether a command line asks for values of the chart, even if
+// it is so wrong that no command can read it.
+func asksForHelm(args []string) bool {
+	for i, arg := range args {
+		value, short := strings.CutPrefix(arg, "-o")
+		long, isLong := strings.CutPrefix(arg, "--output")
+		if isLong {
+			value = long
+		}
+		if value = strings.TrimPrefix(value, "="); value == "" && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if (short || isLong) && strings.EqualFold(value, "helm") {
+			return true
+		}
+	}
+	return false
+}
+
 // printHelm prints values for the chart, but none for rules that lack rights: run
 // would not run them. The warnings name a value that the chart asks for.
 func (f *rbacFlags) printHelm(s streams, sources []rules.Source, definitions []*rules.Definition, problems []*rules.Problem, needs rbac.Needs) (complete bool, err error) {
@@ -102,19 +121,18 @@ func (f *rbacFlags) printHelm(s streams, sources []rules.Source, definitions []*
 type helmValues struct {
 	rules      map[string]string // file names and texts of the ConfigMap
 	configMap  string            // instead of rules: one that somebody else makes
-	builtin    []string
+	builtin    map[string]string // names and texts of built-in rules
 	namespaces []string
 	roles      []rbac.Role
 }
 
 func (f *rbacFlags) helmValues(sources []rules.Source, definitions []*rules.Definition, needs rbac.Needs) (helmValues, error) {
-	v := helmValues{configMap: f.configMap, roles: rbac.Roles(needs, f.name, types.NamespacedName{})}
-	for _, name := range f.rules.builtin {
-		if name != "none" {
-			v.builtin = append(v.builtin, name)
+	v := helmValues{configMap: f.configMap, builtin: map[string]string{}, roles: rbac.Roles(needs, f.name, types.NamespacedName{})}
+	for _, source := range sources {
+		if name, ok := strings.CutPrefix(source.Name, builtin.Prefix); ok {
+			v.builtin[name] = string(source.Data)
 		}
 	}
-	v.builtin = slices.Compact(slices.Sorted(slices.Values(v.builtin)))
 	v.namespaces = slices.Compact(slices.Sorted(slices.Values(f.namespaces)))
 	if f.configMap != "" {
 		if len(f.rules.paths) == 0 {
@@ -182,7 +200,8 @@ func key(path string) string {
 
 // digest is what ties rights to the rules that they were made for. The chart
 // makes the same of its values, and refuses others: the SHA-256 of one line for
-// each file, as sha256sum prints it, and for each other value that decides.
+// each file, as sha256sum prints it, and for each other value that decides. Of a
+// built-in rule the text counts too: another version of it may need other rights.
 func (v helmValues) digest() string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(v.rules)) {
@@ -191,8 +210,8 @@ func (v helmValues) digest() string {
 	if v.configMap != "" {
 		lines = append(lines, "configmap "+v.configMap)
 	}
-	for _, name := range v.builtin {
-		lines = append(lines, "builtin "+name)
+	for _, name := range slices.Sorted(maps.Keys(v.builtin)) {
+		lines = append(lines, fmt.Sprintf("builtin %s %x", name, sha256.Sum256([]byte(v.builtin[name]))))
 	}
 	for _, name := range v.namespaces {
 		lines = append(lines, "namespace "+name)
@@ -219,7 +238,7 @@ func (v helmValues) yaml() ([]byte, error) {
 		inNamespaces.Style = yaml.FlowStyle
 	}
 	values := mappingNode(
-		"builtin", listNode(v.builtin),
+		"builtin", listNode(slices.Sorted(maps.Keys(v.builtin))),
 		"namespaces", listNode(v.namespaces),
 		"rbac", mappingNode("digest", textNode(v.digest()), "clusterRules", cluster, "namespaceRules", inNamespaces))
 	switch {

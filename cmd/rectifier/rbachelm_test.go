@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/rectifier-dev/rectifier/rules"
+	"github.com/rectifier-dev/rectifier/rules/builtin"
 )
 
 // helm runs `rectifier rbac -o helm`.
@@ -23,7 +26,35 @@ func helm(t *testing.T, stdin string, args ...string) (code int, stdout, stderr 
 	return code, out.String(), errs.String()
 }
 
-const chartValues = "../../deploy/chart/values.yaml"
+const (
+	chartValues  = "../../deploy/chart/values.yaml"
+	chartBuiltin = "../../deploy/chart/files/builtin.sha256"
+)
+
+// The chart knows the built-in rules of its version by their sums: it refuses
+// rights that were made for another text. UPDATE=1 writes them.
+func TestChartKnowsTheBuiltinRules(t *testing.T) {
+	var want string
+	for _, name := range builtin.Names() {
+		source, err := builtin.Source(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want += fmt.Sprintf("%x  %s\n", sha256.Sum256(source.Data), name)
+	}
+	if os.Getenv("UPDATE") == "1" {
+		if err := os.WriteFile(chartBuiltin, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(chartBuiltin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("UPDATE=1 go test ./cmd/rectifier -run TestChart writes it (-rules +%s):\n%s", chartBuiltin, diff)
+	}
+}
 
 // The chart's own values hold the rights of the built-in rule that runs by
 // default. UPDATE=1 writes them.
@@ -112,13 +143,14 @@ func TestHelmValuesHoldTheFiles(t *testing.T) {
 
 // The digest differs when anything does that decides about rights.
 func TestHelmDigest(t *testing.T) {
-	base := helmValues{rules: map[string]string{"a.yaml": "x", "b.yaml": "y"}, builtin: []string{"one"}, namespaces: []string{"n1"}}
+	base := helmValues{rules: map[string]string{"a.yaml": "x", "b.yaml": "y"}, builtin: map[string]string{"one": "text"}, namespaces: []string{"n1"}}
 	seen := map[string]string{base.digest(): "base"}
 	for name, v := range map[string]helmValues{
 		"text":       {rules: map[string]string{"a.yaml": "x ", "b.yaml": "y"}, builtin: base.builtin, namespaces: base.namespaces},
 		"swapped":    {rules: map[string]string{"a.yaml": "y", "b.yaml": "x"}, builtin: base.builtin, namespaces: base.namespaces},
 		"name":       {rules: map[string]string{"a.yaml": "x", "c.yaml": "y"}, builtin: base.builtin, namespaces: base.namespaces},
 		"builtin":    {rules: base.rules, namespaces: base.namespaces},
+		"its text":   {rules: base.rules, builtin: map[string]string{"one": "text of another version"}, namespaces: base.namespaces},
 		"namespaces": {rules: base.rules, builtin: base.builtin, namespaces: []string{"n1", "n2"}},
 		"configmap":  {configMap: "a", builtin: base.builtin, namespaces: base.namespaces},
 		"other":      {configMap: "b", builtin: base.builtin, namespaces: base.namespaces},

@@ -65,7 +65,11 @@ func execute(ctx context.Context, args []string, s streams) int {
 		return exit.code
 	}
 	// The command did not run: it was called in a wrong way.
-	fmt.Fprintln(s.err, "rectifier:", usageError(cmd, err))
+	err = usageError(cmd, err)
+	if asksForHelm(args) {
+		err = helmFailure(s, err)
+	}
+	fmt.Fprintln(s.err, "rectifier:", err)
 	fmt.Fprintf(s.err, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	return exitUsage
 }

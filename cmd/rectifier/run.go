@@ -144,8 +144,11 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 		return err
 	}
 	if f.once {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
 		// One look: what the Namespaces say now is what counts, as for diff.
-		if f.engine.ReadNamespaces, err = readNamespaces(ctx, f.engine.Config, f.engine.Namespaces); err != nil {
+		if f.engine.ReadNamespaces, err = f.awaitNamespaces(ctx); err != nil {
 			return err
 		}
 	}
@@ -167,7 +170,7 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 	group, ctx := errgroup.WithContext(ctx)
 	serve(serving, group, servers)
 	group.Go(func() error { defer stopServing(); return e.Run(ctx) })
-	group.Go(func() error { newReloader(&f.rules, e, set, problems).run(ctx, source); return nil })
+	go newReloader(&f.rules, e, set, problems).run(ctx, source) // not waited for: a reload under way keeps no shutdown
 	go f.missNamespaces(ctx, logger, e)
 	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return &exitError{exitCluster, err}
@@ -175,9 +178,8 @@ func (f *runFlags) run(ctx context.Context, s streams) error {
 	return nil
 }
 
+// runOnce is run with --once; ctx ends with --timeout.
 func (f *runFlags) runOnce(ctx context.Context, s streams, e *engine.Engine, problems []*rules.Problem) error {
-	ctx, cancel := context.WithTimeout(ctx, f.timeout)
-	defer cancel()
 	summary, err := e.Once(ctx)
 	if err != nil && !e.Reached() {
 		return &exitError{exitCluster, err} // there is nothing to count

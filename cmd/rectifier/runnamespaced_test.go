@@ -45,7 +45,7 @@ func (f *rbacFixture) run(args ...string) *running {
 	return r
 }
 
-var servingAt = regexp.MustCompile(`Serving health checks" address="([^"]+)"`)
+var servingAt = regexp.MustCompile(`Serving status, metrics and health checks" address="([^"]+)"`)
 
 // wantReadyz waits until /readyz has these texts in it.
 func (r *running) wantReadyz(texts ...string) {

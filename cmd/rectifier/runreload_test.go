@@ -115,7 +115,7 @@ func (c *controller) wantLog(part string) {
 	})
 }
 
-var served = regexp.MustCompile(`Serving health checks" address="([^"]+)"`)
+var served = regexp.MustCompile(`Serving status, metrics and health checks" address="([^"]+)"`)
 
 func (c *controller) readyz() string {
 	c.Helper()

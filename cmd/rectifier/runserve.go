@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -24,17 +25,18 @@ import (
 
 // serveFlags say what is served over HTTP: where, and to whom.
 type serveFlags struct {
-	address, healthAddress string
-	authorize              bool
-	certFile, keyFile      string
+	address, metricsAddress, healthAddress string
+	authorize                              bool
+	certFile, keyFile                      string
 }
 
 func (f *serveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.address, "bind-address", "127.0.0.1:8080", "`ADDRESS` of the status page (/, /api/status), /metrics, /healthz and /readyz; empty for none; with --once none")
-	flags.StringVar(&f.healthAddress, "health-address", "", "a second `ADDRESS`, with only /healthz and /readyz, which say no more than a word: for probes")
-	flags.BoolVar(&f.authorize, "authorize", false, "what tells of the cluster at --bind-address is for bearer tokens that the API server accepts, and that have the right to get the nonResourceURL /metrics, or else /; with TLS")
-	flags.StringVar(&f.certFile, "tls-cert-file", "", "`FILE` with the certificate (PEM) of --bind-address; a change is in use within seconds (default with --authorize: one that is made at the start, which nobody vouches for)")
+	flags.StringVar(&f.address, bindAddress, "127.0.0.1:8080", "`ADDRESS` of the status page (/, /api/status), /metrics, /healthz and /readyz; empty for none; with --once none")
+	flags.StringVar(&f.metricsAddress, metricsAddress, "", "another `ADDRESS`, with only /metrics: for a Prometheus elsewhere, while the status page stays on loopback")
+	flags.StringVar(&f.healthAddress, healthAddress, "", "another `ADDRESS`, with only /healthz and /readyz, which say no more than a word: for probes")
+	flags.BoolVar(&f.authorize, "authorize", false, "where --bind-address and --metrics-address are not loopback, what tells of the cluster is for bearer tokens that the API server accepts, and that have the right to get the nonResourceURL /metrics, or else /; with TLS. What is on loopback stays open, and plain HTTP")
+	flags.StringVar(&f.certFile, "tls-cert-file", "", "`FILE` with the certificate (PEM) of --bind-address and --metrics-address, where they are not loopback; a change is in use within seconds (default with --authorize: one that is made at the start, which nobody vouches for)")
 	flags.StringVar(&f.keyFile, "tls-private-key-file", "", "`FILE` with the key of that certificate")
 }
 
@@ -45,10 +47,45 @@ func (f *serveFlags) validate(once bool) error {
 		return errors.New("--tls-cert-file and --tls-private-key-file go together")
 	case once && f.authorize:
 		return errors.New("--authorize does not go with --once, which serves nothing")
-	case f.address == "" && (f.authorize || f.certFile != ""):
-		return errors.New("--authorize and --tls-cert-file are for --bind-address, which is empty")
+	case f.address == "" && f.metricsAddress == "" && f.guarded():
+		return errors.New("--authorize and --tls-cert-file are for --bind-address and --metrics-address, which are empty")
+	}
+	return f.apart()
+}
+
+// guarded reports whether there is something that only others meet.
+func (f *serveFlags) guarded() bool { return f.authorize || f.certFile != "" }
+
+// apart refuses two flags for one address, which the system would say of the port
+// alone.
+func (f *serveFlags) apart() error {
+	given := f.places()
+	for i, one := range given {
+		for _, other := range given[:i] {
+			if endpoints.SameAddress(one.address, other.address) {
+				return fmt.Errorf("--%s %s and --%s %s are one address: give each its own port", other.flag, other.address, one.flag, one.address)
+			}
+		}
 	}
 	return nil
+}
+
+// place is an address that is given, and what is there.
+type place struct{ flag, address, what string }
+
+// Flags of addresses.
+const (
+	bindAddress    = "bind-address"
+	metricsAddress = "metrics-address"
+	healthAddress  = "health-address"
+)
+
+func (f *serveFlags) places() []place {
+	return slices.DeleteFunc([]place{
+		{bindAddress, f.address, "status, metrics and health checks"},
+		{metricsAddress, f.metricsAddress, "metrics"},
+		{healthAddress, f.healthAddress, "probes"},
+	}, func(p place) bool { return p.address == "" })
 }
 
 // newRegistry is for the metrics of the engine, with those of the process and of
@@ -62,78 +99,99 @@ func newRegistry() *prometheus.Registry {
 
 // server is one listener and what it answers.
 type server struct {
+	place
 	listener net.Listener
 	handler  http.Handler
 	tls      *tls.Config // nil: none
 }
 
 // listen opens the ports. An error is one of usage.
-func (f *serveFlags) listen(logger klog.Logger, config *rest.Config, e *engine.Engine) (servers []server, err error) {
-	defer func() {
-		if err == nil {
-			return
-		}
+func (f *serveFlags) listen(logger klog.Logger, config *rest.Config, e *engine.Engine) ([]server, error) {
+	servers, err := f.open()
+	if err == nil {
+		surface := endpoints.Surface{Ready: e.Ready, Engine: e.Handler(), Status: statuspage.Handler(versionString(), e.Status)}
+		err = f.fill(servers, logger, config, surface)
+	}
+	if err != nil {
 		for _, s := range servers {
 			_ = s.listener.Close()
 		}
-	}()
-	surface := endpoints.Surface{Ready: e.Ready, Engine: e.Handler(), Status: statuspage.Handler(versionString(), e.Status)}
-	if f.address != "" {
-		full, err := f.listenFull(logger, config, surface)
-		if err != nil {
-			return servers, &exitError{exitUsage, err}
-		}
-		servers = append(servers, full)
-	}
-	if f.healthAddress != "" {
-		listener, err := net.Listen("tcp", f.healthAddress)
-		if err != nil {
-			return servers, &exitError{exitUsage, fmt.Errorf("listen for probes (see --health-address): %w", err)}
-		}
-		logger.Info("Serving probes", "address", listener.Addr())
-		servers = append(servers, server{listener: listener, handler: surface.Health()})
+		return nil, &exitError{exitUsage, err}
 	}
 	return servers, nil
 }
 
-// listenFull opens the port of --bind-address.
-func (f *serveFlags) listenFull(logger klog.Logger, config *rest.Config, surface endpoints.Surface) (s server, err error) {
-	var authorizer *endpoints.Authorizer
-	if f.authorize {
-		if authorizer, err = endpoints.NewAuthorizer(config, logger); err != nil {
-			return s, err
+func (f *serveFlags) open() (servers []server, err error) {
+	for _, p := range f.places() {
+		listener, err := net.Listen("tcp", p.address)
+		if err != nil {
+			return servers, fmt.Errorf("listen for %s (see --%s): %w", p.what, p.flag, err)
 		}
+		servers = append(servers, server{place: p, listener: listener})
 	}
-	if s.tls, err = f.certificate(logger); err != nil {
-		return s, err
-	}
-	if s.listener, err = net.Listen("tcp", f.address); err != nil {
-		return s, fmt.Errorf("listen (see --bind-address): %w", err)
-	}
-	s.handler = surface.Full(authorizer)
-	logger.Info("Serving health checks", "address", s.listener.Addr(), "tls", s.tls != nil, "authorize", f.authorize)
-	switch local := endpoints.Loopback(s.listener.Addr()); {
-	case authorizer == nil && local:
-		s.handler = endpoints.SameHost(s.handler)
-	case authorizer == nil:
-		logger.Info("Everybody who reaches this address can read metrics and status: see --authorize, and --health-address for probes", "address", s.listener.Addr())
-	}
-	return s, nil
+	return servers, nil
 }
 
-// certificate is what TLS is done with; nil: there is no TLS.
-func (f *serveFlags) certificate(logger klog.Logger) (*tls.Config, error) {
+// fill says what the ports answer, and to whom. What is on loopback is reached
+// from this machine, or by a port-forward, for which the API server has asked who
+// may: a browser has no token, and would not trust the certificate.
+func (f *serveFlags) fill(servers []server, logger klog.Logger, config *rest.Config, surface endpoints.Surface) error {
+	if f.guarded() && !slices.ContainsFunc(servers, server.exposed) {
+		return errors.New("--authorize and --tls-cert-file are for addresses that others reach, and all are loopback: leave them out, or give --metrics-address :8443 or the like")
+	}
+	authorizer, certificate, err := f.guard(logger, config)
+	if err != nil {
+		return err
+	}
+	for i := range servers {
+		s := &servers[i]
+		var a *endpoints.Authorizer // nil: everybody
+		if s.exposed() {
+			a, s.tls = authorizer, certificate
+		}
+		switch {
+		case s.flag == healthAddress:
+			s.handler = surface.Health()
+		case s.flag == metricsAddress:
+			s.handler = surface.Metrics(a)
+		case s.exposed():
+			s.handler = surface.Full(a)
+		default:
+			s.handler = surface.Local()
+		}
+		logger.Info("Serving "+s.what, "address", s.listener.Addr(), "tls", s.tls != nil, "authorize", a != nil)
+		if s.exposed() && a == nil {
+			logger.Info("Everybody who reaches this address can read what it tells of the cluster: see --authorize, and --health-address for probes", "address", s.listener.Addr())
+		}
+	}
+	return nil
+}
+
+// exposed reports whether others than this machine reach what tells of the
+// cluster.
+func (s server) exposed() bool {
+	return s.flag != healthAddress && !endpoints.Loopback(s.listener.Addr())
+}
+
+// guard is what stands before addresses that others reach: who is asked, and what
+// TLS is done with; nil: nobody, none.
+func (f *serveFlags) guard(logger klog.Logger, config *rest.Config) (a *endpoints.Authorizer, certificate *tls.Config, err error) {
+	if f.authorize {
+		if a, err = endpoints.NewAuthorizer(config, logger); err != nil {
+			return nil, nil, err
+		}
+	}
 	switch {
 	case f.certFile != "":
-		return endpoints.CertificateFiles(f.certFile, f.keyFile, logger)
+		certificate, err = endpoints.CertificateFiles(f.certFile, f.keyFile, logger)
 	case f.authorize: // a token is not to be read on its way
-		host, err := os.Hostname()
-		if err != nil {
+		host, hostErr := os.Hostname()
+		if hostErr != nil {
 			host = "localhost"
 		}
-		return endpoints.SelfSigned(host)
+		certificate, err = endpoints.SelfSigned(host)
 	}
-	return nil, nil
+	return a, certificate, err
 }
 
 // serve answers until ctx ends.

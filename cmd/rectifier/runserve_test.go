@@ -88,17 +88,67 @@ func (f *rbacFixture) token(name string, urls ...string) string {
 	return made.Status.Token
 }
 
+// localURL is where this machine reaches an address that the log tells.
+func localURL(scheme, address string) string {
+	return scheme + "://127.0.0.1" + address[strings.LastIndex(address, ":"):]
+}
+
+// someRule does what every role of the fixture allows.
+func (f *rbacFixture) someRule() (dir string) {
+	return f.rules(ruleFile("label", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS]}\npatch: {merge: {metadata: {labels: {fixed: \"true\"}}}}"))
+}
+
 // With just the role that `rbac --authorize` prints, run lets in who may get the
-// nonResourceURLs, and nobody else; probes are answered on their own port without
-// TLS. No token is in the log, at the highest verbosity.
+// nonResourceURLs, and nobody else, on addresses that others reach. What is on
+// loopback is open, without TLS: a browser at the end of a port-forward has no
+// token. Probes are answered on their own port. No token is in the log, at the
+// highest verbosity.
 func TestRunAuthorizes(t *testing.T) {
 	f := newRBACFixture(t)
-	dir := f.rules(ruleFile("label", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS]}\npatch: {merge: {metadata: {labels: {fixed: \"true\"}}}}"))
-	common := []string{"--rules", dir, "--builtin", "none", "--authorize"}
+	common := []string{"--rules", f.someRule(), "--builtin", "none", "--authorize"}
 	f.create(f.must(append([]string{"rbac", "--name", f.ns, "--service-account", f.ns + "/engine"}, common...)...))
 	metrics, nobody := f.token("metrics", "/metrics"), f.token("nobody")
-	r := f.run(append(common, "--health-address", "127.0.0.1:0", "-v", "10")...)
-	full, probes := "https://"+r.addressOf("Serving health checks"), "http://"+r.addressOf("Serving probes")
+	common = append(common, "--health-address", "127.0.0.1:0", "-v", "10")
+	t.Run("as the chart does", func(t *testing.T) {
+		r := f.run(append(common, "--metrics-address", ":0")...)
+		scraped, page := localURL("https", r.addressOf("Serving metrics")), localURL("http", r.addressOf("Serving status, metrics and health checks"))
+		r.wantOnlyMetrics(t, scraped+"/metrics", metrics, nobody)
+		r.wantAnswers(t, []wantAnswer{
+			{scraped + "/", metrics, 404, ""}, {scraped + "/api/status", metrics, 404, ""}, {scraped + "/readyz", "", 404, ""}, {scraped + "/healthz", "", 404, ""},
+			{page + "/", "", 200, "<html"}, {page + "/api/status", "", 200, `"rules":`}, {page + "/metrics", "", 200, "rectifier_rules{"}, {page + "/readyz", "", 200, "rules: 1 loaded"},
+		})
+	})
+	t.Run("everything", func(t *testing.T) {
+		r := f.run(append(common, "--bind-address", ":0")...)
+		full := localURL("https", r.addressOf("Serving status, metrics and health checks"))
+		r.wantOnlyMetrics(t, full+"/metrics", metrics, nobody)
+		r.wantAnswers(t, []wantAnswer{
+			{full + "/", metrics, 403, "nonResourceURL /"}, {full + "/api/status", metrics, 403, ""}, {full + "/api/status", nobody, 403, ""},
+			{full + "/readyz", nobody, 200, "ok\n"}, {full + "/healthz", "", 200, "ok\n"},
+		})
+	})
+}
+
+// wantAnswer is what a URL should give.
+type wantAnswer struct {
+	url, token string
+	code       int
+	body       string // it has this in it
+}
+
+func (r *running) wantAnswers(t *testing.T, all []wantAnswer) {
+	t.Helper()
+	for _, want := range all {
+		if code, body := r.answer(want.url, want.token); code != want.code || !strings.Contains(body, want.body) {
+			t.Errorf("%s: %d %q", want.url, code, body)
+		}
+	}
+}
+
+// wantOnlyMetrics waits until run is ready, and checks who may read metrics.
+func (r *running) wantOnlyMetrics(t *testing.T, url, metrics, nobody string) {
+	t.Helper()
+	probes := "http://" + r.addressOf("Serving probes")
 	testcluster.Eventually(t, 30*time.Second, func() error {
 		code, body := r.answer(probes+"/readyz", "")
 		if code != 200 || body != "ok\n" {
@@ -107,25 +157,15 @@ func TestRunAuthorizes(t *testing.T) {
 		return nil
 	})
 	testcluster.Eventually(t, 30*time.Second, func() error { // what was refused is remembered for 10 s
-		if code, body := r.answer(full+"/metrics", metrics); code != 200 || !strings.Contains(body, "rectifier_rules{") || !strings.Contains(body, "rectifier_build_info{") || !strings.Contains(body, "rest_client_requests_total{") {
+		if code, body := r.answer(url, metrics); code != 200 || !strings.Contains(body, "rectifier_rules{") || !strings.Contains(body, "rectifier_build_info{") || !strings.Contains(body, "rest_client_requests_total{") {
 			return fmt.Errorf("metrics: %d %s", code, body)
 		}
 		return nil
 	})
-	for _, tc := range []struct {
-		url, token string
-		code       int
-		body       string
-	}{
-		{full + "/metrics", "", 401, ""}, {full + "/metrics", "garbage", 401, ""}, {full + "/metrics", nobody, 403, ""},
-		{full + "/", metrics, 403, "nonResourceURL /"}, {full + "/api/status", metrics, 403, ""}, {full + "/api/status", nobody, 403, ""},
-		{full + "/readyz", nobody, 200, "ok\n"}, {full + "/healthz", "", 200, "ok\n"},
+	r.wantAnswers(t, []wantAnswer{
+		{url, "", 401, ""}, {url, "garbage", 401, ""}, {url, nobody, 403, ""},
 		{probes + "/metrics", metrics, 404, ""}, {probes + "/healthz", "", 200, "ok\n"},
-	} {
-		if code, body := r.answer(tc.url, tc.token); code != tc.code || !strings.Contains(body, tc.body) {
-			t.Errorf("%s: %d %q", tc.url, code, body)
-		}
-	}
+	})
 	log := r.stderr.String()
 	for _, token := range []string{metrics, nobody} {
 		if strings.Contains(log, token) || strings.Contains(log, strings.Split(token, ".")[2]) {
@@ -141,7 +181,7 @@ func TestRunAuthorizes(t *testing.T) {
 // for this machine only. TLS is then a matter of a certificate.
 func TestRunServesWithoutAuthorization(t *testing.T) {
 	f := newRBACFixture(t)
-	dir := f.rules(ruleFile("label", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS]}\npatch: {merge: {metadata: {labels: {fixed: \"true\"}}}}"))
+	dir := f.someRule()
 	certPEM, keyPEM, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -152,25 +192,33 @@ func TestRunServesWithoutAuthorization(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	certificate := []string{"--tls-cert-file", certFile, "--tls-private-key-file", keyFile}
 	for name, tc := range map[string]struct {
-		args   []string
-		scheme string
-		told   bool
+		args                   []string
+		scheme, metricsAddress string // "": there is none of its own
+		told                   int
 	}{
-		"on this machine": {nil, "http://", false},
-		"everywhere":      {[]string{"--bind-address", ":0"}, "http://", true},
-		"with TLS":        {[]string{"--tls-cert-file", certFile, "--tls-private-key-file", keyFile}, "https://", false},
+		"on this machine":     {nil, "http", "", 0},
+		"everywhere":          {[]string{"--bind-address", ":0"}, "http", "", 1},
+		"with TLS":            {append(certificate, "--bind-address", ":0"), "https", "", 1},
+		"metrics here":        {[]string{"--metrics-address", "127.0.0.1:0"}, "http", "http", 0},
+		"metrics":             {[]string{"--metrics-address", ":0"}, "http", "http", 1},
+		"metrics with TLS":    {append(certificate, "--metrics-address", ":0"), "http", "https", 1},
+		"everything with TLS": {append(certificate, "--bind-address", ":0", "--metrics-address", ":0"), "https", "https", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := f.run(append([]string{"--rules", dir, "--builtin", "none"}, tc.args...)...)
-			at := r.addressOf("Serving health checks")
-			at = tc.scheme + "127.0.0.1" + at[strings.LastIndex(at, ":"):]
+			at := localURL(tc.scheme, r.addressOf("Serving status, metrics and health checks"))
 			for path, want := range map[string]string{"/": "<html", "/api/status": `"rules":`, "/metrics": "rectifier_rules{", "/healthz": "ok", "/readyz": "rules: 1 loaded"} {
 				if code, body := r.answer(at+path, ""); !strings.Contains(body, want) || code != 200 && path != "/readyz" {
 					t.Errorf("%s: %d %.300s", path, code, body)
 				}
 			}
-			if got := strings.Count(r.stderr.String(), "Everybody who reaches this address can read metrics and status"); got > 1 || got == 1 != tc.told {
+			if tc.metricsAddress != "" {
+				at := localURL(tc.metricsAddress, r.addressOf("Serving metrics"))
+				r.wantAnswers(t, []wantAnswer{{at + "/metrics", "", 200, "rectifier_rules{"}, {at + "/", "", 404, ""}})
+			}
+			if got := strings.Count(r.stderr.String(), "Everybody who reaches this address can read"); got != tc.told {
 				t.Errorf("it is told %d times who can read:\n%s", got, r.stderr)
 			}
 		})
@@ -180,17 +228,17 @@ func TestRunServesWithoutAuthorization(t *testing.T) {
 // In the end the ports are closed, and the exit code is 0.
 func TestRunStopsServing(t *testing.T) {
 	f := newRBACFixture(t)
-	dir := f.rules(ruleFile("label", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS]}\npatch: {merge: {metadata: {labels: {fixed: \"true\"}}}}"))
+	dir := f.someRule()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{T: t, stderr: &lockedBuffer{}}
 	done := make(chan int, 1)
 	go func() {
-		done <- execute(ctx, []string{"run", "--kubeconfig", f.kubeconfig, "--bind-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", "--rules", dir, "--builtin", "none"}, streams{strings.NewReader(""), io.Discard, r.stderr})
+		done <- execute(ctx, []string{"run", "--kubeconfig", f.kubeconfig, "--bind-address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", "--rules", dir, "--builtin", "none"}, streams{strings.NewReader(""), io.Discard, r.stderr})
 	}()
-	ports := []string{r.addressOf("Serving health checks"), r.addressOf("Serving probes")}
-	for _, port := range ports {
-		if code, _ := r.answer("http://"+port+"/healthz", ""); code != 200 {
-			t.Errorf("/healthz: %d", code)
+	ports := []string{r.addressOf("Serving status, metrics and health checks"), r.addressOf("Serving metrics"), r.addressOf("Serving probes")}
+	for i, path := range []string{"/healthz", "/metrics", "/healthz"} {
+		if code, _ := r.answer("http://"+ports[i]+path, ""); code != 200 {
+			t.Errorf("%s: %d", path, code)
 		}
 	}
 	cancel()

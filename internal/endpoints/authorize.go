@@ -3,13 +3,14 @@ package endpoints
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/util/cache"
 	authenticationclient "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
@@ -28,12 +29,18 @@ const (
 )
 
 // What the API server is asked, at most. The client is one of its own: neither
-// does it wait for fixes nor they for it.
+// does it wait for fixes nor they for it. A verdict takes two questions; with all
+// the waiting they end before the answer has to be there.
 const (
 	reviewQPS     = 20
 	reviewBurst   = 40
-	reviewTimeout = 10 * time.Second // of both questions
+	reviewWait    = 5 * time.Second // for its turn, each
+	reviewTimeout = 5 * time.Second // for the answer, each
 )
+
+// tellEvery is how often it is told, at most, that tokens could not be asked about:
+// whoever reaches the port can bring that about.
+const tellEvery = time.Minute
 
 // Authorizer asks the API server who may read what. See
 // docs/adr/0013-authorization-of-endpoints.md on why this is our own.
@@ -41,17 +48,19 @@ type Authorizer struct {
 	tokens authenticationclient.TokenReviewInterface
 	access authorizationclient.SubjectAccessReviewInterface
 	logger klog.Logger
+	turns  *rate.Limiter
+	now    clock
 
 	allowed, refused *cache.LRUExpireCache // verdicts by question
 	asking           singleflight.Group    // by question: many who ask the same cost as much as one
-	failing          atomic.Bool           // it has been told that the API server does not answer
+	outage, flood    notice
 }
 
 // NewAuthorizer prepares an Authorizer; it does not contact the cluster. Its
 // identity needs the rights to create tokenreviews and subjectaccessreviews.
 func NewAuthorizer(config *rest.Config, logger klog.Logger) (*Authorizer, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.Burst, config.RateLimiter = reviewQPS, reviewBurst, nil
+	config.QPS, config.RateLimiter = -1, nil // turns has the limit: what waits too long for it is no outage
 	config.WarningHandler = rest.NoWarnings{}
 	tokens, err := authenticationclient.NewForConfig(config)
 	if err != nil {
@@ -61,7 +70,7 @@ func NewAuthorizer(config *rest.Config, logger klog.Logger) (*Authorizer, error)
 	if err != nil {
 		return nil, fmt.Errorf("prepare the client for access reviews: %w", err)
 	}
-	a := &Authorizer{tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), logger: logger}
+	a := &Authorizer{tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), logger: logger, turns: rate.NewLimiter(reviewQPS, reviewBurst)}
 	a.remember(time.Now)
 	return a, nil
 }
@@ -73,6 +82,7 @@ type clock func() time.Time
 func (c clock) Now() time.Time { return c() }
 
 func (a *Authorizer) remember(now clock) {
+	a.now = now
 	a.allowed = cache.NewLRUExpireCacheWithClock(remembered, now)
 	a.refused = cache.NewLRUExpireCacheWithClock(remembered, now)
 }
@@ -86,6 +96,7 @@ const (
 	noToken         verdict = "this takes a bearer token of the cluster"
 	forbidden       verdict = "the right to read this is missing: get on the nonResourceURL"
 	unknown         verdict = "the API server could not be asked who may read this"
+	busy            verdict = "too many tokens come that are not known yet: try again"
 )
 
 // The nonResourceURLs that it takes the right to get. That of the status counts for
@@ -109,7 +120,7 @@ func (a *Authorizer) guard(right string, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 		case forbidden:
 			answer(w, http.StatusForbidden, string(v)+" "+right)
-		case unknown:
+		case unknown, busy:
 			answer(w, http.StatusServiceUnavailable, string(v))
 		default:
 			w.Header().Set("WWW-Authenticate", "Bearer")
@@ -141,9 +152,7 @@ func (a *Authorizer) verdict(r *http.Request, right string) verdict {
 	}
 	// It is not the request's context that counts: others may wait for the answer.
 	v, _, _ := a.asking.Do(string(q.token[:])+q.right, func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.Background(), reviewTimeout)
-		defer cancel()
-		return a.ask(ctx, q, token), nil
+		return a.ask(context.Background(), q, token), nil
 	})
 	return v.(verdict)
 }
@@ -152,15 +161,18 @@ func (a *Authorizer) verdict(r *http.Request, right string) verdict {
 func (a *Authorizer) ask(ctx context.Context, q question, token string) verdict {
 	v, err := a.review(ctx, token, q.right)
 	switch {
+	case errors.Is(err, errBusy):
+		a.tellFlood()
+		return busy
 	case err != nil:
-		a.tellFailure(err)
+		a.tellOutage(err)
 		return unknown
 	case v == allowed:
 		a.allowed.Add(q, v, allowedFor)
 	default:
 		a.refused.Add(q, v, refusedFor)
 	}
-	a.failing.Store(false)
+	a.outage.over()
 	return v
 }
 

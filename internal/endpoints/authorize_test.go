@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ type fixture struct {
 	handler http.Handler
 	ready   atomic.Bool
 	ahead   atomic.Int64 // how far the clock is ahead
+	away    atomic.Bool  // requests do not reach the API server
 	log     *lockedBuffer
 }
 
@@ -61,6 +63,7 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return cut{next, &f.away} })
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(f.log), textlogger.Verbosity(10)))
 	a, err := NewAuthorizer(config, logger)
 	if err != nil {
@@ -70,6 +73,19 @@ func newFixture(t *testing.T) *fixture {
 	f.ready.Store(true)
 	f.handler = contained(logger, Surface{Ready: f.ready.Load, Engine: text("detail"), Status: text("status")}.Full(a))
 	return f
+}
+
+// cut has requests fail before they are sent, while it is so.
+type cut struct {
+	http.RoundTripper
+	away *atomic.Bool
+}
+
+func (c cut) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.away.Load() {
+		return nil, syscall.ECONNREFUSED
+	}
+	return c.RoundTripper.RoundTrip(r)
 }
 
 // text answers with the same always.
@@ -420,6 +436,79 @@ func TestWithoutTheAPIServer(t *testing.T) {
 	if strings.Count(log, "The API server cannot be asked") != 1 || strings.Contains(log, token) {
 		t.Errorf("the log: %s", log)
 	}
+}
+
+// More tokens than the API server is asked about are no outage: some are refused,
+// which is told once a minute, and who is known still gets in.
+func TestAFloodOfTokens(t *testing.T) {
+	f := newFixture(t)
+	token, _ := f.reader("metrics", "/metrics")
+	f.eventually("/metrics", token, 200)
+	flood := func(name string) (answers map[int]int) {
+		var mu sync.Mutex
+		answers = map[int]int{}
+		var wait sync.WaitGroup
+		for i := range 2*reviewBurst + int(2*reviewQPS*reviewWait/time.Second) {
+			wait.Go(func() {
+				code, _ := f.get("/metrics", fmt.Sprint(name, i))
+				mu.Lock()
+				defer mu.Unlock()
+				answers[code]++
+			})
+		}
+		wait.Wait()
+		return answers
+	}
+	for _, name := range []string{"first", "second"} {
+		answers := flood(name)
+		if len(answers) != 2 || answers[401] == 0 || answers[503] == 0 {
+			t.Errorf("%s: the answers are %v", name, answers)
+		}
+		f.want("/metrics", token, 200, "detail")
+	}
+	log := f.log.String()
+	if strings.Contains(log, "cannot be asked") || strings.Count(log, "Too many tokens come") != 1 {
+		t.Errorf("the log: %s", log)
+	}
+	f.ahead.Add(int64(tellEvery))
+	flood("third")
+	if n := strings.Count(f.log.String(), "Too many tokens come"); n != 2 {
+		t.Errorf("after a minute it was told %d times", n)
+	}
+}
+
+// An outage is told once, and one that comes and goes once a minute.
+func TestOutagesAreToldOnceAMinute(t *testing.T) {
+	f := newFixture(t)
+	seen := 0
+	ask := func(away bool) {
+		t.Helper()
+		f.away.Store(away)
+		seen++
+		f.want("/metrics", fmt.Sprint("token-", seen), map[bool]int{true: 503, false: 401}[away], "")
+	}
+	told := func(want int) {
+		t.Helper()
+		if got := strings.Count(f.log.String(), "The API server cannot be asked"); got != want {
+			t.Fatalf("it was told %d times, not %d", got, want)
+		}
+	}
+	for range 5 {
+		ask(true)
+		ask(false)
+	}
+	told(1)
+	ask(true) // within a minute of the first: it is told when it lasts
+	told(1)
+	f.ahead.Add(int64(tellEvery))
+	for range 3 {
+		ask(true)
+		f.ahead.Add(int64(tellEvery))
+	}
+	told(2)
+	ask(false)
+	ask(true)
+	told(3)
 }
 
 // lockedBuffer is a buffer for several goroutines.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"k8s.io/klog/v2"
 )
 
@@ -23,8 +22,7 @@ const (
 	writeTimeout  = 30 * time.Second // to evaluate a request, and to take the answer
 	idleTimeout   = time.Minute      // between requests: more than a scrape interval
 	maxHeader     = 16 << 10         // bytes; tokens have a few thousand
-	// maxConnections are those of a listener at once. More wait to be accepted, so
-	// that they cost no memory; a slow one ends with its timeout.
+	// maxConnections are those of a listener at once: see crowd.
 	maxConnections = 100
 	// maxStreams are the requests at once on a connection of HTTP/2. Streams that
 	// are reset at once (CVE-2023-44487) do not get beyond it: net/http counts
@@ -44,7 +42,8 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler, con
 
 func newServer(logger klog.Logger, handler http.Handler, config *tls.Config) *http.Server {
 	return &http.Server{
-		Handler:           contained(logger, handler),
+		Handler:           counted(contained(logger, handler)),
+		ConnContext:       withGuest,
 		TLSConfig:         config,
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
@@ -57,7 +56,7 @@ func newServer(logger klog.Logger, handler http.Handler, config *tls.Config) *ht
 }
 
 func serve(ctx context.Context, listener net.Listener, server *http.Server) error {
-	listener = netutil.LimitListener(listener, maxConnections)
+	listener = &crowd{Listener: listener, max: maxConnections}
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(closed)

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -102,28 +101,83 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// What a client does slowly, or too much of, costs it its connection.
+// What a client does slowly costs it its connection. Each limit is that of the
+// server, only made shorter: one that is not set stays so.
 func TestSlowClientsAreCutOff(t *testing.T) {
-	for name, server := range map[string]*http.Server{"the server": newServer(textlogger.NewLogger(textlogger.NewConfig()), nil, nil)} {
-		for what, limit := range map[string]time.Duration{"header": server.ReadHeaderTimeout, "read": server.ReadTimeout, "write": server.WriteTimeout, "idle": server.IdleTimeout} {
-			if limit <= 0 || limit > time.Minute {
-				t.Errorf("%s: the %s timeout is %v", name, what, limit)
+	const request = "GET / HTTP/1.1\r\nHost: localhost\r\n"
+	large := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 32<<20)) })
+	for name, tc := range map[string]struct {
+		limit   func(*http.Server) *time.Duration
+		tls     bool
+		handler http.Handler
+		send    string
+	}{
+		"header":    {func(s *http.Server) *time.Duration { return &s.ReadHeaderTimeout }, false, text("hello"), request + "X-Slow: "},
+		"handshake": {func(s *http.Server) *time.Duration { return &s.ReadHeaderTimeout }, true, text("hello"), ""},
+		"body": {func(s *http.Server) *time.Duration { return &s.ReadTimeout }, false, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}), "POST" + request[len("GET"):] + "Content-Length: 5\r\n\r\n"},
+		"answer":           {func(s *http.Server) *time.Duration { return &s.WriteTimeout }, false, large, request + "\r\n"},
+		"the next request": {func(s *http.Server) *time.Duration { return &s.IdleTimeout }, false, text("hello"), request + "\r\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var config *tls.Config
+			if tc.tls {
+				config = selfSigned(t)
 			}
+			ended := make(chan struct{})
+			s := start(t, tc.handler, config, func(server *http.Server) {
+				*tc.limit(server) /= 50
+				server.ConnState = func(_ net.Conn, state http.ConnState) {
+					if state == http.StateClosed {
+						close(ended)
+					}
+				}
+			})
+			conn, err := net.Dial("tcp", s.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprint(conn, tc.send)
+			select {
+			case <-ended:
+			case <-time.After(5 * time.Second): // another limit may come then
+				t.Error("it has its connection still")
+			}
+		})
+	}
+}
+
+// Slow ones that take all the room there is give way at once, whether they have
+// begun a request or not: the kubelet does not wait long for its probe.
+func TestSlowClientsMakeRoom(t *testing.T) {
+	for name, sent := range map[string]string{"silent": "", "slow": "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "} {
+		for _, config := range []*tls.Config{nil, selfSigned(t)} {
+			t.Run(fmt.Sprintf("%s, TLS %v", name, config != nil), func(t *testing.T) { slowOnesMakeRoom(t, config, sent) })
 		}
 	}
-	s := start(t, text("hello"), nil, func(s *http.Server) { s.ReadHeaderTimeout = 200 * time.Millisecond })
-	// More slow ones than there is room for: the next is served when they are cut off.
+}
+
+func slowOnesMakeRoom(t *testing.T, config *tls.Config, sent string) {
+	s := start(t, text("hello"), config, nil)
 	var slow []net.Conn
-	for range maxConnections + 20 {
+	for range 4 * maxConnections {
 		conn, err := net.Dial("tcp", s.address)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+		fmt.Fprint(conn, sent)
 		slow = append(slow, conn)
 	}
-	response, err := (&http.Client{Timeout: 20 * time.Second}).Get("http://" + s.address)
+	prober, scheme := client(false, 0), "http"
+	if config != nil {
+		scheme = "https"
+	}
+	prober.Timeout = headerTimeout / 2 // no slow one has timed out by then
+	response, err := prober.Get(scheme + "://" + s.address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +188,7 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	}
 }
 
-// There are never more connections at work than maxConnections.
+// There are never more connections at work than maxConnections; more are closed.
 func TestConnectionsAreBounded(t *testing.T) {
 	var now, most atomic.Int64
 	release := make(chan struct{})
@@ -162,8 +216,13 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		return nil
 	})
+	for range all - maxConnections {
+		if err := <-done; err == nil {
+			t.Error("one was answered before there was room")
+		}
+	}
 	close(release)
-	for range all {
+	for range maxConnections {
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -302,62 +361,5 @@ func TestAPanicIsContained(t *testing.T) {
 	}
 	if log := s.log.String(); !strings.Contains(log, `path="/metrics"`) || strings.Contains(log, "s3cr3t") || !strings.Contains(log, "serve_test.go") {
 		t.Errorf("the log: %s", log)
-	}
-}
-
-// What is served to probes tells nothing of the cluster.
-func TestHealthSaysNoMoreThanAWord(t *testing.T) {
-	ready := true
-	h := Surface{Ready: func() bool { return ready }, Engine: text("detail"), Status: text("status")}.Health()
-	for _, tc := range []struct {
-		method, path string
-		ready        bool
-		code         int
-		body         string
-	}{
-		{"GET", "/healthz", false, 200, "ok\n"},
-		{"GET", "/readyz", true, 200, "ok\n"},
-		{"GET", "/readyz", false, 503, "not ready\n"},
-		{"POST", "/readyz", true, 405, "Method Not Allowed\n"},
-		{"GET", "/metrics", true, 404, "404 page not found\n"},
-		{"GET", "/", true, 404, "404 page not found\n"},
-		{"GET", "/api/status", true, 404, "404 page not found\n"},
-	} {
-		ready = tc.ready
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequest(tc.method, tc.path, nil))
-		if w.Code != tc.code || w.Body.String() != tc.body {
-			t.Errorf("%s %s: %d %q", tc.method, tc.path, w.Code, w.Body)
-		}
-	}
-}
-
-// A page of somebody else's, whose name leads to this machine, does not get at the
-// status; scrapers and people do.
-func TestSameHost(t *testing.T) {
-	h := SameHost(Surface{Ready: func() bool { return true }, Engine: text("detail"), Status: text("status")}.Full(nil))
-	for _, tc := range []struct {
-		host, path string
-		want       int
-	}{
-		{"localhost:8080", "/", 200}, {"127.0.0.1:8080", "/", 200}, {"[::1]:8080", "/api/status", 200}, {"localhost", "/", 200}, {"[::1]", "/", 200},
-		{"evil.example:8080", "/", 421}, {"evil.example", "/api/status", 421}, {"localhost.evil.example", "/", 421}, {"", "/", 421},
-		{"evil.example", "/metrics", 200}, {"evil.example", "/healthz", 200},
-	} {
-		r := httptest.NewRequest("GET", tc.path, nil)
-		r.Host = tc.host
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		if w.Code != tc.want {
-			t.Errorf("%s of %q: %d, not %d", tc.path, tc.host, w.Code, tc.want)
-		}
-	}
-}
-
-func TestLoopback(t *testing.T) {
-	for address, want := range map[string]bool{"127.0.0.1": true, "::1": true, "127.1.2.3": true, "0.0.0.0": false, "::": false, "10.0.0.1": false} {
-		if got := Loopback(&net.TCPAddr{IP: net.ParseIP(address)}); got != want {
-			t.Errorf("%s: %v", address, got)
-		}
 	}
 }

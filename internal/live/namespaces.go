@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,9 +26,9 @@ func (e *NoNamespaceError) Error() string {
 }
 
 // Namespaces reads Namespaces, as far as that is permitted: those that may not be
-// read, or could not be, are missing in the result. The error is a
-// *NoNamespaceError for the first that does not exist, or says that no client could
-// be made.
+// read are missing in the result. The error is a *NoNamespaceError for the first
+// that does not exist; if there is none, it is about the first of which that is not
+// known, because the cluster gave no answer.
 func Namespaces(ctx context.Context, config *rest.Config, names []string) (map[string]map[string]any, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.WarningHandler = -1, rest.NoWarnings{}
@@ -36,6 +37,7 @@ func Namespaces(ctx context.Context, config *rest.Config, names []string) (map[s
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	out := map[string]map[string]any{}
+	var unknown error
 	for _, name := range names {
 		object, err := readNamespace(ctx, client, name)
 		switch {
@@ -43,7 +45,12 @@ func Namespaces(ctx context.Context, config *rest.Config, names []string) (map[s
 			return nil, &NoNamespaceError{name, suggest.DidYouMean(name, namespaceNames(ctx, client))}
 		case err == nil:
 			out[name] = object
+		case !apierrors.IsForbidden(err):
+			unknown = cmp.Or(unknown, err)
 		}
+	}
+	if unknown != nil {
+		return nil, unknown
 	}
 	return out, nil
 }

@@ -4,7 +4,8 @@
 // object (Mask.Object), over a JSON patch (Mask.Ops), or over the text of the manifest that holds it (Manifest). Unified then
 // compares two texts, and Colour adds escape sequences for terminals.
 //
-// What is secret: all values of data and stringData of a Secret, the annotation in which `kubectl apply` repeats them, the comments between
+// What is secret: all values of data and stringData of a Secret, copies of them elsewhere in it (Values: encoded or decoded, alone or within a longer
+// text), the annotation in which `kubectl apply` repeats them, the comments between
 // them; and what a rule that reads Secrets changes elsewhere. Shown are the length of such a value and whether it changes: no hash, because it could be
 // tried out.
 //

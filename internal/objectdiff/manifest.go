@@ -11,6 +11,7 @@ import (
 
 	"github.com/rectifier-dev/rectifier/internal/manifest"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
+	"github.com/rectifier-dev/rectifier/rules/patch"
 )
 
 var utf8BOM = []byte("\xef\xbb\xbf")
@@ -155,15 +156,17 @@ func (c *cover) scalar(n *yaml.Node, mask *objectMask, path []string) {
 		c.err = fmt.Errorf("it cannot be told where the value at %s ends", c.doc.Pos(n))
 		return
 	}
-	if mask == nil || !mask.hides(path) || extent.Start == extent.End {
+	value := any(n.Value) // also where another key overrides it
+	if mask != nil {
+		if found, ok := patch.Find(mask.object, path); ok {
+			value = found
+		}
+	}
+	if mask == nil || !mask.hides(path, value) && !mask.hides(path, n.Value) || extent.Start == extent.End {
 		c.scalars = append(c.scalars, piece{start: extent.Outer, end: extent.End})
 		return
 	}
 	c.seen[n] = true
-	value, ok := lookUp(mask.object, path)
-	if !ok {
-		value = n.Value // overridden by another key
-	}
 	p := piece{extent.Start, extent.End, mask.text(value, path)}
 	if c.doc.IsJSON() {
 		p.text = strconv.Quote(p.text)

@@ -7,17 +7,18 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/rectifier-dev/rectifier/internal/jsonvalue"
 	"github.com/rectifier-dev/rectifier/rules/patch"
 )
-
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // Mask says which values of one state of an object are not shown. The zero
 // Mask, and a nil one, shows everything.
 type Mask struct {
 	secret bool     // the object is a Secret
 	hidden pathTree // what is hidden beside that
+	data   Values   // of the Secret before and after: hidden where it stands elsewhere, too
 	// other is the state that this one is compared with: where it has another
 	// value, the text that stands for a value says that it has changed.
 	other map[string]any
@@ -31,11 +32,15 @@ func Masks(before, after map[string]any, computed bool) (old, changed *Mask) {
 	if !secret && !computed {
 		return nil, nil
 	}
-	old, changed = &Mask{secret: secret}, &Mask{secret: secret, other: before}
-	data := valuesOf(before)
+	var data Values
+	if secret {
+		data.addSecret(before)
+		data.addSecret(after)
+	}
+	old, changed = &Mask{secret: secret, data: data}, &Mask{secret: secret, data: data, other: before}
 	for _, op := range patch.Diff(before, after) {
-		// What is data of the Secret by its value was copied by a patch.
-		if !computed && !data.within(op.Value) {
+		// What a patch puts there together with a copy of data is hidden as a whole.
+		if !computed && !data.Within(op.Value) {
 			continue
 		}
 		if op.Op != "add" {
@@ -48,50 +53,23 @@ func Masks(before, after map[string]any, computed bool) (old, changed *Mask) {
 	return old, changed
 }
 
-// values are the data of a Secret.
-type values map[string]bool
+// named are the paths of what says which object it is. Who is shown a diff of it
+// has been told.
+var named = []string{"apiVersion", "kind", "metadata.name", "metadata.namespace"}
 
-func valuesOf(secret map[string]any) values {
-	out := values{}
-	for _, field := range []string{"data", "stringData"} {
-		data, _ := secret[field].(map[string]any)
-		for _, v := range data {
-			if s, ok := v.(string); ok && s != "" {
-				out[s] = true
-			}
-		}
-	}
-	return out
-}
-
-// within reports whether one of the values is in v.
-func (d values) within(v any) bool {
-	switch v := v.(type) {
-	case string:
-		return d[v]
-	case map[string]any:
-		for _, item := range v {
-			if d.within(item) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, d.within)
-	}
-	return false
-}
-
-// hides reports whether what is at a path, or below it, is hidden.
-func (m *Mask) hides(path []string) bool {
+// hides reports whether the value at a path is hidden.
+func (m *Mask) hides(path []string, v any) bool {
 	switch {
 	case m == nil || len(path) == 0:
 		return false
 	case m.secret && (path[0] == "data" || path[0] == "stringData"):
 		return true
-	case m.secret && len(path) == 3 && path[0] == "metadata" && path[1] == "annotations" && path[2] == lastApplied:
+	case m.secret && len(path) == 3 && path[0] == "metadata" && path[1] == "annotations" && path[2] == corev1.LastAppliedConfigAnnotation:
+		return true
+	case m.hidden.covers(path):
 		return true
 	}
-	return m.hidden.covers(path)
+	return m.data.Within(v) && !(len(path) < 3 && slices.Contains(named, strings.Join(path, ".")))
 }
 
 // Object returns an object with its hidden values replaced; the object itself
@@ -119,7 +97,7 @@ func (m *Mask) value(v any, path []string) any {
 		}
 		return out
 	}
-	if m.hides(path) {
+	if m.hides(path, v) {
 		return m.text(v, path)
 	}
 	return v
@@ -145,7 +123,7 @@ func (m *Mask) text(v any, path []string) string {
 	if s, ok := v.(string); ok {
 		about = append(about, m.size(s, path))
 	}
-	if was, had := lookUp(m.other, path); had && !jsonvalue.Equal(was, v) {
+	if was, had := patch.Find(m.other, path); had && !jsonvalue.Equal(was, v) {
 		about = append(about, "changed")
 	}
 	if about == nil {
@@ -166,29 +144,6 @@ func (m *Mask) size(s string, path []string) string {
 		return "1 byte"
 	}
 	return fmt.Sprintf("%d bytes", n)
-}
-
-// lookUp returns the value at a path.
-func lookUp(v any, path []string) (any, bool) {
-	for _, key := range path {
-		switch in := v.(type) {
-		case map[string]any:
-			next, ok := in[key]
-			if !ok {
-				return nil, false
-			}
-			v = next
-		case []any:
-			i, err := strconv.Atoi(key)
-			if err != nil || i < 0 || i >= len(in) {
-				return nil, false
-			}
-			v = in[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
 }
 
 // pathTree is a set of paths.

@@ -11,19 +11,23 @@ import (
 // Register has r collect rectifier_build_info, go_* and process_*. It panics if r
 // has one of them.
 func Register(r prometheus.Registerer, version string) {
+	info, _ := debug.ReadBuildInfo()
+	register(r, version, info)
+}
+
+func register(r prometheus.Registerer, version string, info *debug.BuildInfo) {
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "rectifier_build_info",
 		Help: "1, with the version, the commit that it was built from, and the version of Go.",
 	}, []string{"version", "revision", "goversion"})
-	build.WithLabelValues(version, revision(), runtime.Version()).Set(1)
+	build.WithLabelValues(version, revision(info), runtime.Version()).Set(1)
 	r.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 }
 
 // revision is the commit that the binary was built from, with -dirty if there
-// were changes; empty: the build does not tell.
-func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
+// were changes; empty: the build does not tell. info may be nil.
+func revision(info *debug.BuildInfo) string {
+	if info == nil {
 		return ""
 	}
 	var commit, dirty string

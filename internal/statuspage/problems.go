@@ -141,13 +141,17 @@ func sentence(text string) string {
 	return strings.TrimSuffix(text, ".") + "."
 }
 
-// parkedProblems are rules that cannot run although their resource is there,
-// those with the same reason together.
+// ofTheResource are the reasons for parking that are its resource's: see
+// resourceProblems.
+var ofTheResource = []string{"waiting", "forbidden", "failing"}
+
+// parkedProblems are rules that cannot run although their resource is there, at
+// least in some of its namespaces, those with the same reason together.
 func parkedProblems(s *engine.Status) []problem {
-	down := map[string]bool{}
+	there := map[string]bool{}
 	for _, r := range s.Resources {
-		if r.State != gvr.Synced && r.State != gvr.Syncing {
-			down[r.Resource] = true
+		if r.State == gvr.Synced || r.State == gvr.Syncing {
+			there[r.Resource] = true
 		}
 	}
 	type group struct{ resource, reason, message string }
@@ -155,10 +159,10 @@ func parkedProblems(s *engine.Status) []problem {
 	parked := map[group][]string{}
 	for _, r := range s.Rules {
 		for _, on := range r.On {
-			if down[on.Resource] {
-				continue
-			}
 			for _, why := range on.Parked {
+				if !there[on.Resource] || slices.Contains(ofTheResource, why.Reason) {
+					continue
+				}
 				g := group{on.Resource, why.Reason, why.Message}
 				if parked[g] == nil {
 					order = append(order, g)

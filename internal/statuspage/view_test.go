@@ -85,6 +85,43 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// With several namespaces, a resource may be there in one and not in another: what
+// else keeps its rules from running is told nevertheless, and nothing twice.
+func TestProblemsInSomeNamespaces(t *testing.T) {
+	parked := []engine.Parking{
+		{Reason: "forbidden", Message: "in namespace b: forbidden: list configmaps"},
+		{Reason: "patch_forbidden", Message: "forbidden: patch configmaps in namespace a"},
+	}
+	for _, tc := range []struct {
+		name   string
+		a, b   gvr.State
+		parked []engine.Parking
+		want   []string // kind and title
+	}{
+		{"in both", gvr.Synced, gvr.Synced, parked[1:], []string{"Forbidden: r on v1/configmaps"}},
+		{"in one", gvr.Synced, gvr.Forbidden, parked, []string{"Forbidden: v1/configmaps in namespace b", "Forbidden: r on v1/configmaps"}},
+		{"in one, which syncs", gvr.Syncing, gvr.Forbidden, parked, []string{"Forbidden: v1/configmaps in namespace b", "Forbidden: r on v1/configmaps"}},
+		{"in none", gvr.Failing, gvr.Forbidden, parked, []string{"Failing: v1/configmaps in namespace a", "Forbidden: v1/configmaps in namespace b"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := engine.Status{
+				Rules: []engine.RuleStatus{{Name: "r", On: []engine.RuleOnResource{{Resource: "v1/configmaps", State: engine.RuleParked, Parked: tc.parked}}}},
+				Resources: []engine.ResourceStatus{
+					{Resource: "v1/configmaps", Namespace: "a", State: tc.a, Rules: []string{"r"}},
+					{Resource: "v1/configmaps", Namespace: "b", State: tc.b, Rules: []string{"r"}},
+				},
+			}
+			var got []string
+			for _, p := range problemsOf(&s) {
+				got = append(got, p.Kind+": "+p.Title)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // A failure is no problem any more when the rule has put the object right since,
 // or when it is long ago.
 func TestFailuresPass(t *testing.T) {

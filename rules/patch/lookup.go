@@ -9,6 +9,13 @@ import (
 // lead anywhere in this document.
 var errAbsent = errors.New("absent")
 
+// Find returns what stands at a path of a document, if it leads to something. The
+// value is shared with the document.
+func Find(doc any, path Pointer) (any, bool) {
+	v, err := lookup(doc, path)
+	return v, err == nil
+}
+
 // lookup follows path from node. It does not modify anything.
 func lookup(node any, path Pointer) (any, error) {
 	for depth := range path {

@@ -12,16 +12,24 @@
 {{- end -}}
 {{- end -}}
 
+{{/*
+The name of what is not in the release's namespace: releases in other namespaces
+may have the same full name. A colon is in neither part, so that no two are equal.
+*/}}
+{{- define "rectifier.farName" -}}
+{{- printf "%s:%s" (include "rectifier.fullname" .) .Release.Namespace -}}
+{{- end -}}
+
 {{- define "rectifier.selectorLabels" -}}
-app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ default .Chart.Name .Values.nameOverride | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "rectifier.labels" -}}
 {{ include "rectifier.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
 {{- end -}}
 
 {{- define "rectifier.serviceAccountName" -}}
@@ -55,7 +63,7 @@ instead of letting the kernel end the process. Only Mi and Gi are read; for
 anything else the variable is left out.
 */}}
 {{- define "rectifier.goMemoryLimit" -}}
-{{- $limit := dig "limits" "memory" "" .Values.resources | toString -}}
+{{- $limit := dig "limits" "memory" "" (.Values.resources | default dict) | toString -}}
 {{- if regexMatch "^[0-9]+Mi$" $limit -}}
 {{- printf "%dMiB" (div (mul (trimSuffix "Mi" $limit | int64) 80) 100) -}}
 {{- else if regexMatch "^[0-9]+Gi$" $limit -}}

@@ -1,18 +1,16 @@
 {{/* The command line: a test gives it to the real command. */}}
 {{- define "rectifier.args" -}}
-{{- $flags := list "--leader-elect" (printf "--lease-name=%s" (include "rectifier.fullname" .)) "--health-address=:8081" -}}
+{{- $flags := list "--leader-elect" (printf "--lease-name=%s" (include "rectifier.fullname" .)) "--health-address=:8081" "--bind-address=127.0.0.1:8080" -}}
 {{- if .Values.metrics.enabled -}}
-{{- $flags = concat $flags (list "--bind-address=:8080" "--authorize") -}}
+{{- $flags = concat $flags (list "--metrics-address=:8443" "--authorize") -}}
 {{- if .Values.metrics.tlsSecretName -}}
 {{- $flags = concat $flags (list "--tls-cert-file=/etc/rectifier/tls/tls.crt" "--tls-private-key-file=/etc/rectifier/tls/tls.key") -}}
 {{- end -}}
-{{- else -}}
-{{- $flags = append $flags "--bind-address=127.0.0.1:8080" -}}
 {{- end -}}
 {{- if include "rectifier.rulesConfigMap" . -}}
 {{- $flags = append $flags "--rules=/etc/rectifier/rules" -}}
 {{- end -}}
-{{- $flags = append $flags (printf "--builtin=%s" (join "," .Values.builtin | default "none")) -}}
+{{- $flags = append $flags (printf "--builtin=%s" (join "," (.Values.builtin | default list) | default "none")) -}}
 {{- range .Values.namespaces -}}
 {{- $flags = append $flags (printf "--namespace=%s" .) -}}
 {{- end -}}
@@ -25,20 +23,21 @@
 {{- if .Values.strictRules -}}
 {{- $flags = append $flags "--strict-rules" -}}
 {{- end -}}
+{{- /* Numbers of a file are floats, which are printed as 1e+06 unless JSON is made of them. */ -}}
 {{- range $flag := list "workers" "qps" "burst" -}}
 {{- $value := index $.Values $flag -}}
 {{- if not (kindIs "invalid" $value) -}}
-{{- $flags = append $flags (printf "--%s=%v" $flag $value) -}}
+{{- $flags = append $flags (printf "--%s=%s" $flag (toJson $value)) -}}
 {{- end -}}
 {{- end -}}
 {{- if .Values.verbosity -}}
-{{- $flags = append $flags (printf "--v=%v" .Values.verbosity) -}}
+{{- $flags = append $flags (printf "--v=%s" (toJson .Values.verbosity)) -}}
 {{- end -}}
-{{- toYaml (concat (list "run") $flags .Values.extraArgs) -}}
+{{- toYaml (concat (list "run") $flags (.Values.extraArgs | default list)) -}}
 {{- end -}}
 
 {{- define "rectifier.env" -}}
-{{- $env := .Values.extraEnv -}}
+{{- $env := .Values.extraEnv | default list -}}
 {{- $given := false -}}
 {{- range $env -}}
 {{- if eq .name "GOMEMLIMIT" -}}{{- $given = true -}}{{- end -}}
@@ -65,11 +64,11 @@
 {{- define "rectifier.volumes" -}}
 {{- with include "rectifier.rulesConfigMap" . -}}
 - name: rules
-  configMap: {name: {{ . }}}
+  configMap: {name: {{ . | quote }}}
 {{ end -}}
 {{- if and .Values.metrics.enabled .Values.metrics.tlsSecretName -}}
 - name: tls
-  secret: {secretName: {{ .Values.metrics.tlsSecretName }}}
+  secret: {secretName: {{ .Values.metrics.tlsSecretName | quote }}}
 {{ end -}}
 {{- end -}}
 

@@ -1,23 +1,36 @@
 {{/*
 What ties rights to the rules that they were made for; `rectifier rbac -o helm`
 makes the same (cmd/rectifier/rbachelm.go): the SHA-256 of a line for each file,
-as sha256sum prints it, and one for each other value that decides.
+as sha256sum prints it, and one for each other value that decides. A built-in rule
+counts with its text, which files/builtin.sha256 stands for here.
 */}}
 {{- define "rectifier.digest" -}}
 {{- $lines := list -}}
-{{- range $name := keys .Values.rules | sortAlpha -}}
+{{- range $name := keys (.Values.rules | default dict) | sortAlpha -}}
 {{- $lines = append $lines (printf "%s  %s" (get $.Values.rules $name | sha256sum) $name) -}}
 {{- end -}}
 {{- with .Values.existingConfigMap -}}
 {{- $lines = append $lines (printf "configmap %s" .) -}}
 {{- end -}}
-{{- range .Values.builtin | uniq | sortAlpha -}}
-{{- $lines = append $lines (printf "builtin %s" .) -}}
+{{- range .Values.builtin | default list | uniq | sortAlpha -}}
+{{- $lines = append $lines (printf "builtin %s %s" . (include "rectifier.builtinSum" (list $ .))) -}}
 {{- end -}}
-{{- range .Values.namespaces | uniq | sortAlpha -}}
+{{- range .Values.namespaces | default list | uniq | sortAlpha -}}
 {{- $lines = append $lines (printf "namespace %s" .) -}}
 {{- end -}}
 {{- join "\n" $lines | sha256sum -}}
+{{- end -}}
+
+{{/* The SHA-256 of a built-in rule as the binary of this chart has it. */}}
+{{- define "rectifier.builtinSum" -}}
+{{- $name := index . 1 -}}
+{{- $sum := "" -}}
+{{- range (index . 0).Files.Lines "files/builtin.sha256" -}}
+{{- if hasSuffix (printf "  %s" $name) . -}}
+{{- $sum = splitList " " . | first -}}
+{{- end -}}
+{{- end -}}
+{{- $sum | default "unknown" -}}
 {{- end -}}
 
 {{/* The command that makes the rights for these values; with rules in any case, if asked. */}}
@@ -31,7 +44,8 @@ rectifier rbac
 
 {{/* What rectifier rbac must know beside the rules. */}}
 {{- define "rectifier.scopeFlags" -}}
-{{- if ne (join "," .Values.builtin) "expected-replicas" }} --builtin {{ join "," .Values.builtin | default "none" }}{{ end }}
+{{- $builtin := join "," (.Values.builtin | default list) -}}
+{{- if ne $builtin "expected-replicas" }} --builtin {{ $builtin | default "none" }}{{ end }}
 {{- with .Values.namespaces }} --namespace {{ join "," . }}{{ end }}
 {{- end -}}
 
@@ -47,20 +61,24 @@ rectifier rbac
 {{- fail "there is no rule: set rules, existingConfigMap or builtin" -}}
 {{- end -}}
 {{- if .Values.rbac.create -}}
-{{- if ne .Values.rbac.digest (include "rectifier.digest" .) -}}
-{{- fail (printf "\n\nrbac holds the rights for other rules, built-in rules or namespaces than these values have.\nMake values with the rules and just their rights by\n\n  %s\n\nand give them to helm with -f (or rbac.create=false, if somebody else grants the rights).\n" (include "rectifier.rbacCommand" (list . false))) -}}
+{{- if ne (.Values.rbac.digest | default "") (include "rectifier.digest" .) -}}
+{{- fail (printf "\n\nrbac holds the rights for other rules or namespaces than these values have, or for a\nbuilt-in rule of another version. With the rectifier of this chart's version, make values\nwith the rules and just their rights by\n\n  %s\n\nand give them to helm with -f (or rbac.create=false, if somebody else grants the rights).\n" (include "rectifier.rbacCommand" (list . false))) -}}
 {{- end -}}
 {{- range .Values.rbac.clusterRules -}}
 {{- include "rectifier.validateRight" (list $ .) -}}
 {{- end -}}
 {{- range $namespace, $rules := .Values.rbac.namespaceRules -}}
-{{- if not (has $namespace $.Values.namespaces) -}}
+{{- if not (has $namespace ($.Values.namespaces | default list)) -}}
 {{- fail (printf "rbac.namespaceRules names the namespace %s, which is not in namespaces" $namespace) -}}
 {{- end -}}
 {{- range $rules -}}
 {{- include "rectifier.validateRight" (list $ .) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- $name := include "rectifier.fullname" . -}}
+{{- if and .Values.metrics.enabled (not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name)) -}}
+{{- fail (printf "metrics.enabled makes a Service, and its name cannot be %s: it begins with a letter, and has no dot. Set fullnameOverride" $name) -}}
 {{- end -}}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.enabled) -}}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.enabled: without it, metrics are served inside of the pod only" -}}
@@ -73,13 +91,17 @@ rectifier rbac
 {{- end -}}
 {{- end -}}
 
-{{/* Refuses a right that can take over a cluster, unless that is allowed. */}}
+{{/*
+Refuses a right on what the safety of the whole cluster hangs on, unless that is
+allowed: docs/install.md#permissions lists it. It is no sandbox: to change the pods
+of a namespace is to have its Secrets, and passes.
+*/}}
 {{- define "rectifier.validateRight" -}}
 {{- $values := (index . 0).Values -}}
 {{- $right := index . 1 -}}
 {{- $why := "" -}}
 {{- range $right.apiGroups -}}
-{{- if has . (list "*" "rbac.authorization.k8s.io" "admissionregistration.k8s.io") -}}
+{{- if has . (list "*" "rbac.authorization.k8s.io" "admissionregistration.k8s.io" "apiregistration.k8s.io" "certificates.k8s.io") -}}
 {{- $why = printf "the API group %s" . -}}
 {{- end -}}
 {{- end -}}
@@ -89,12 +111,15 @@ rectifier rbac
 {{- end -}}
 {{- end -}}
 {{- range $right.verbs -}}
+{{- if and (has "apiextensions.k8s.io" $right.apiGroups) (not (has . (list "get" "list" "watch"))) -}}
+{{- $why = "the API group apiextensions.k8s.io" -}}
+{{- end -}}
 {{- if has . (list "*" "escalate" "bind" "impersonate") -}}
 {{- $why = printf "the verb %s" . -}}
 {{- end -}}
 {{- end -}}
 {{- if and $why (not $values.rbac.allowSensitive) -}}
-{{- fail (printf "rbac grants %s to %s: whoever has that can take over the cluster, or read what is secret in it.\nSet rbac.allowSensitive=true if the rules are meant to have it." (join ", " $right.verbs) $why) -}}
+{{- fail (printf "rbac grants %s to %s: the safety of the whole cluster hangs on that.\nSet rbac.allowSensitive=true if the rules are meant to have it." (join ", " $right.verbs) $why) -}}
 {{- end -}}
 {{- end -}}
 

@@ -90,7 +90,7 @@ serviceAccount: {annotations: {example.io/e: f}}
 
 func TestDefaultObjects(t *testing.T) {
 	got := render(t, "{}", "")
-	want := []string{"ClusterRole/rectifier", "ClusterRoleBinding/rectifier", "Deployment/rectifier", "NetworkPolicy/rectifier",
+	want := []string{"ClusterRole/rectifier:rectifier", "ClusterRoleBinding/rectifier:rectifier", "Deployment/rectifier", "NetworkPolicy/rectifier",
 		"PodDisruptionBudget/rectifier", "Role/rectifier-lease", "RoleBinding/rectifier-lease", "ServiceAccount/rectifier"}
 	if diff := cmp.Diff(want, got.names()); diff != "" {
 		t.Errorf("objects (-want +got):\n%s", diff)
@@ -115,7 +115,7 @@ func TestDefaultRights(t *testing.T) {
 	got := render(t, "{}", "")
 	var cluster rbacv1.ClusterRole
 	var lease rbacv1.Role
-	got.into(t, "ClusterRole/rectifier", &cluster)
+	got.into(t, "ClusterRole/rectifier:rectifier", &cluster)
 	got.into(t, "Role/rectifier-lease", &lease)
 	want := []string{"create events.events.k8s.io", "list customresourcedefinitions.apiextensions.k8s.io", "list deployments.apps",
 		"list horizontalpodautoscalers.autoscaling", "list namespaces", "patch deployments.apps/scale", "patch events.events.k8s.io",
@@ -152,7 +152,7 @@ func TestRolesAreThoseOfTheCommand(t *testing.T) {
 				want = append(want, granted(t, name, objects{name: object})...)
 			}
 			for name, object := range render(t, values, tc.values) {
-				if name != "ClusterRole/rectifier-metrics-reader" {
+				if name != "ClusterRole/rectifier:rectifier:metrics-reader" {
 					got = append(got, granted(t, name, objects{name: object})...)
 				}
 			}
@@ -207,6 +207,16 @@ func TestRefusedValues(t *testing.T) {
 		{"a failed command", "error: 'rectifier rbac: 1 rule does not compile'", "", "rectifier rbac: 1 rule does not compile"},
 		{"Secrets", right("", "secrets", "list"), "", "rbac grants list to the resource secrets"},
 		{"RBAC objects", right("rbac.authorization.k8s.io", "clusterroles", "patch"), "", "rbac grants patch to the API group rbac.authorization.k8s.io"},
+		{"aggregated APIs", right("apiregistration.k8s.io", "apiservices", "list"), "", "rbac grants list to the API group apiregistration.k8s.io"},
+		{"certificates", right("certificates.k8s.io", "certificatesigningrequests/approval", "patch"), "", "the API group certificates.k8s.io"},
+		{"CRDs", right("apiextensions.k8s.io", "customresourcedefinitions", "patch"), "", "rbac grants patch to the API group apiextensions.k8s.io"},
+		{"rights for another text of a built-in rule", "rbac: {digest: bcf9b2660f476fd6f0fba0ab9b017cb135f420620c7fa433f6c46bf544eaab1b}", "", "or for a\nbuilt-in rule of another version"},
+		{"a built-in rule that the chart does not know", "builtin: [of-the-future]", "", "built-in rule of another version"},
+		{"a label by which pods are found", "podLabels: {app.kubernetes.io/instance: mine}", "", "at '/podLabels/app.kubernetes.io~1instance': got string, want null"},
+		{"a label that the chart sets", "metrics: {serviceMonitor: {labels: {helm.sh/chart: mine}}}", "", "at '/metrics/serviceMonitor/labels/helm.sh~1chart': got string, want null"},
+		{"a number as a variable", "extraEnv: [{name: a, value: 5}]", "", "at '/extraEnv/0/value': got number, want string"},
+		{"a flag for metrics", "extraArgs: [--metrics-address=:1]", "", "at '/extraArgs/0': 'not' failed"},
+		{"a Service that cannot be", "{fullnameOverride: '1a', metrics: {enabled: true}}", "", "its name cannot be 1a: it begins with a letter, and has no dot. Set fullnameOverride"},
 		{"admission", right("admissionregistration.k8s.io", "validatingwebhookconfigurations", "patch"), "", "the API group admissionregistration.k8s.io"},
 		{"all resources", right("apps", "*", "list"), "", "the resource *"},
 		{"all groups", right("*", "things", "list"), "", "the API group *"},
@@ -232,6 +242,7 @@ func TestAcceptedValues(t *testing.T) {
 		{"sensitive rights that are allowed", "rbac: {allowSensitive: true, clusterRules: [{apiGroups: [''], resources: [secrets], verbs: [list]}]}", ""},
 		{"a ConfigMap of somebody else", named, ""},
 		{"part of another chart", "global: {a: b}", ""},
+		{"what means much, and is the business of rules", "rbac: {clusterRules: [{apiGroups: [apps], resources: [deployments], verbs: [patch]}, {apiGroups: [''], resources: [nodes, pods, serviceaccounts], verbs: [patch]}, {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [list]}]}", ""},
 		{"one replica", "replicaCount: 1", ""},
 		{"no spread", "topologySpreadConstraints: []", ""},
 	} {
@@ -263,7 +274,7 @@ func TestRulesOnlyChangeTheConfigMapAndTheRole(t *testing.T) {
 		}
 	}
 	slices.Sort(changed)
-	if diff := cmp.Diff([]string{"ClusterRole/rectifier", "ConfigMap/rectifier-rules"}, changed); diff != "" || len(before) != len(after) {
+	if diff := cmp.Diff([]string{"ClusterRole/rectifier:rectifier", "ConfigMap/rectifier-rules"}, changed); diff != "" || len(before) != len(after) {
 		t.Errorf("changed objects (-want +got):\n%s", diff)
 	}
 }
@@ -335,7 +346,8 @@ func described(t *testing.T, at string, schema, defaults map[string]any) {
 		if !ok && name != "global" && name != "claims" && name != "requests" {
 			t.Errorf("%s/%s is not in values.yaml", at, name)
 		}
-		if nested, ok := value.(map[string]any); ok && property["properties"] != nil {
+		_, free := property["additionalProperties"].(map[string]any)
+		if nested, ok := value.(map[string]any); ok && property["properties"] != nil && !free {
 			described(t, at+"/"+name, property, nested)
 		}
 	}

@@ -91,7 +91,7 @@ func (i *installation) wantRights() {
 // wantAMissingRightTold takes away what the rule needs most.
 func (i *installation) wantAMissingRightTold(namespace, name string) {
 	i.Helper()
-	role, err := i.client.RbacV1().ClusterRoles().Get(i.Context(), release, metav1.GetOptions{})
+	role, err := i.client.RbacV1().ClusterRoles().Get(i.Context(), release+":"+i.namespace, metav1.GetOptions{})
 	if err != nil {
 		i.Fatal(err)
 	}
@@ -169,7 +169,8 @@ func TestInstallEverything(t *testing.T) {
 		t.Errorf("in an excluded namespace, a Deployment was scaled to %d", n)
 	}
 
-	address := i.leader().ports[8080]
+	leader := i.leader()
+	address := leader.ports[8443]
 	_, reader := i.serviceAccount("monitoring", "prometheus-k8s")
 	_, other := i.serviceAccount("monitoring", "somebody")
 	for _, tc := range []struct {
@@ -179,7 +180,7 @@ func TestInstallEverything(t *testing.T) {
 		{"nobody", "", "/metrics", http.StatusUnauthorized},
 		{"somebody", other, "/metrics", http.StatusForbidden},
 		{"Prometheus", reader, "/metrics", http.StatusOK},
-		{"Prometheus", reader, "/api/status", http.StatusForbidden},
+		{"Prometheus", reader, "/api/status", http.StatusNotFound},
 	} {
 		code, body := i.fetch("https", address, tc.path, tc.token)
 		if code != tc.want {
@@ -187,6 +188,12 @@ func TestInstallEverything(t *testing.T) {
 		}
 		if code == http.StatusOK && !strings.Contains(body, "rectifier_leader 1") {
 			t.Errorf("metrics: %s", body)
+		}
+	}
+	// The page is for a port-forward, which is asked for no token.
+	for path, want := range map[string]string{"/": "<html", "/readyz": "[+] apps/v1/deployments", "/metrics": "rectifier_leader 1"} {
+		if code, body := i.fetch("http", leader.ports[8080], path, ""); code != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("on loopback, %s is %d, without %s\n%s", path, code, want, body)
 		}
 	}
 	i.replaceLeader()
@@ -338,5 +345,12 @@ func TestUpgradeAfterAnEdit(t *testing.T) {
 	}
 	if d.Annotations["example.io/note"] != "kept" || *d.Spec.Replicas != 1 {
 		t.Errorf("annotations %v, %d replicas", d.Annotations, *d.Spec.Replicas)
+	}
+	// Without any values, those of the last release hold; with one, the defaults.
+	for _, tc := range []struct{ flags, want string }{{"", "1"}, {"--set verbosity=1", "2"}} {
+		i.must("helm upgrade " + release + " deploy/chart --namespace " + i.namespace + " --wait " + tc.flags)
+		if got := i.must("kubectl get deployment " + release + " -n " + i.namespace + " -o jsonpath={.spec.replicas}"); got != tc.want {
+			t.Errorf("an upgrade with the flags %q has %s replicas, not %s", tc.flags, got, tc.want)
+		}
 	}
 }

@@ -57,8 +57,8 @@ func (i *installation) helm(values, flags string) {
 	i.mustWith(values, "helm upgrade --install "+release+" deploy/chart --namespace "+i.namespace+" --wait --timeout 3m --values - "+flags)
 }
 
-// uninstallAfter ends the release with the test: roles of the cluster have the
-// same name in all tests.
+// uninstallAfter ends the release with the test: what it has in the cluster would
+// stay.
 func (i *installation) uninstallAfter() {
 	i.Cleanup(func() {
 		i.must("helm uninstall " + release + " --namespace " + i.namespace + " --ignore-not-found --wait")
@@ -271,7 +271,7 @@ func (i *installation) granted() []string {
 		i.Fatal(err)
 	}
 	for _, role := range clusterRoles.Items {
-		if !strings.HasSuffix(role.Name, "-metrics-reader") {
+		if !strings.HasSuffix(role.Name, ":metrics-reader") {
 			out = append(out, rights(role.Rules)...)
 		}
 	}

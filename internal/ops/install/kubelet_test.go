@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,7 +28,8 @@ import (
 // differs from a node's in this:
 //
 //   - there is no image and no container: the process sees this machine's files
-//   - a port of the pod is another one, of 127.0.0.1, so that pods do not meet
+//   - a port of the pod is another one, of 127.0.0.1, so that pods do not meet;
+//     that of metrics is one of all addresses, as in a pod: 127.0.0.1 asks nobody
 //   - the token and the API server's address come by $KUBECONFIG, whose context
 //     names the pod's namespace, as in a pod the mounted files do
 //
@@ -215,13 +217,17 @@ func (p *podProcess) hasEnded() bool {
 	}
 }
 
+// hostname runs a command (its arguments from the third on) on a host that is named
+// as a pod is (the second), if the system lets it: the Lease names the host.
+var hostname = []string{"unshare", "--uts", "--map-root-user", "sh", "-c", `hostname "$0" && exec "$@"`}
+
 func (p *podProcess) start(pod *corev1.Pod) {
 	container := pod.Spec.Containers[0]
 	if p.starts++; p.starts > 20 {
 		return
 	}
 	args := p.mapped(container)
-	cmd := exec.Command(filepath.Join(world.programs, "rectifier"), args...)
+	cmd := exec.Command(hostname[0], slices.Concat(hostname[1:], []string{p.name, filepath.Join(world.programs, "rectifier")}, args)...)
 	cmd.Dir = p.dir
 	cmd.Env = []string{"KUBECONFIG=" + p.kubeconfig(pod)}
 	for _, env := range container.Env {
@@ -257,6 +263,9 @@ func (p *podProcess) mapped(container corev1.Container) []string {
 		}
 		if _, port, err := net.SplitHostPort(value); ok && err == nil && strings.HasSuffix(flag, "-address") {
 			arg = flag + "=" + p.port(port)
+			if flag == "--metrics-address" {
+				arg = strings.Replace(arg, "127.0.0.1", "", 1)
+			}
 		}
 		args = append(args, arg)
 	}

@@ -28,7 +28,8 @@ var byHand = []string{"kustomization.yaml", "namespace.yaml"}
 
 var (
 	source   = regexp.MustCompile(`^# Source: rectifier/templates/(\S+)\n`)
-	helmOnly = regexp.MustCompile(`(?m)^\s*(app\.kubernetes\.io/managed-by: Helm|helm\.sh/chart: .*)\n`)
+	helmOnly = regexp.MustCompile(`(?m)^\s*(app\.kubernetes\.io/managed-by: "Helm"|helm\.sh/chart: .*)\n`)
+	quoted   = regexp.MustCompile(`"(rectifier[-:a-z]*|IfNotPresent)"`) // as it could be anything in a chart
 )
 
 const generated = "# Made of the chart: UPDATE=1 RECTIFIER_OPS=1 go test ./internal/ops/install -run TestKustomizeBase\n"
@@ -47,6 +48,7 @@ func baseFiles(t *testing.T) map[string]string {
 			t.Fatalf("a document without a source:\n%s", doc)
 		}
 		text := strings.TrimSpace(helmOnly.ReplaceAllString(strings.TrimPrefix(doc, m[0]), "")) + "\n"
+		text = quoted.ReplaceAllString(text, "$1")
 		if out[m[1]] == "" {
 			out[m[1]] = generated + text
 			continue
@@ -114,7 +116,7 @@ func TestKustomizeOverlay(t *testing.T) {
 			changed = append(changed, name)
 		}
 	}
-	if diff := cmp.Diff([]string{"ClusterRole/rectifier", "ConfigMap/rectifier-rules", "Deployment/rectifier"}, changed); diff != "" {
+	if diff := cmp.Diff([]string{"ClusterRole/rectifier:rectifier", "ConfigMap/rectifier-rules", "Deployment/rectifier"}, changed); diff != "" {
 		t.Errorf("changed objects (-want +got):\n%s", diff)
 	}
 	if args := after.args(t); args[len(args)-1] != "--rules=/etc/rectifier/rules" || len(args) != len(before.args(t))+1 {

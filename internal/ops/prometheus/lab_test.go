@@ -106,7 +106,7 @@ func (l *lab) kubeconfig(user string, groups ...string) string {
 	return file
 }
 
-var servingAddress = regexp.MustCompile(`Serving health checks.* address="([^"]+)"`)
+var servingAddress = regexp.MustCompile(`Serving status, metrics and health checks.* address="([^"]+)"`)
 
 // runAs starts `rectifier run` and has it scraped.
 func (l *lab) runAs(user, kubeconfig string, flags ...string) *instance {
