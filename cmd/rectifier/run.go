@@ -112,7 +112,7 @@ func (f *runFlags) validate(cmd *cobra.Command) error {
 	case f.once && f.lease.elect:
 		return errors.New("--leader-elect does not go with --once")
 	}
-	return cmp.Or(f.exclude.validate(cmd, f.engine.Namespaces), f.serve.validate(f.once), f.lease.validate(cmd))
+	return cmp.Or(f.exclude.validate(cmd, f.engine.Namespaces), f.serve.validate(cmd.Flags(), f.once), f.lease.validate(cmd))
 }
 
 // minResync keeps a slip from becoming a busy loop.

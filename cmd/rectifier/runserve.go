@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
@@ -41,7 +42,12 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 }
 
 // validate refuses what would serve less than it seems, or to others.
-func (f *serveFlags) validate(once bool) error {
+func (f *serveFlags) validate(flags *pflag.FlagSet, once bool) error {
+	for name, value := range map[string]string{"tls-cert-file": f.certFile, "tls-private-key-file": f.keyFile} {
+		if flags.Changed(name) && value == "" {
+			return fmt.Errorf("--%s is empty: is a variable not set?", name)
+		}
+	}
 	switch {
 	case (f.certFile == "") != (f.keyFile == ""):
 		return errors.New("--tls-cert-file and --tls-private-key-file go together")

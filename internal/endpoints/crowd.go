@@ -25,8 +25,11 @@ type crowd struct {
 // guest is a connection of a crowd.
 type guest struct {
 	net.Conn
-	of   *crowd
-	busy int // requests that are being answered; the crowd guards it
+	of *crowd
+
+	// The crowd guards these.
+	busy int  // requests that are being answered
+	gone bool // it had to give way, or has been closed
 }
 
 // Accept implements net.Listener.
@@ -51,7 +54,8 @@ func (c *crowd) admit(conn net.Conn) (*guest, bool) {
 		if i < 0 {
 			return nil, false
 		}
-		_ = c.guests[i].Conn.Close() // its server notices, and closes the guest
+		c.guests[i].gone = true
+		_ = c.guests[i].Conn.Close() // the server notices, and closes the guest
 		c.guests = slices.Delete(c.guests, i, i+1)
 	}
 	g := &guest{Conn: conn, of: c}
@@ -68,24 +72,35 @@ func (g *guest) Close() error {
 func (c *crowd) leave(g *guest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	g.gone = true
+	c.remove(g)
+}
+
+func (c *crowd) remove(g *guest) {
 	if i := slices.Index(c.guests, g); i >= 0 {
 		c.guests = slices.Delete(c.guests, i, i+1)
 	}
 }
 
-// begin and end stand around the answer to a request.
-func (g *guest) begin() {
+// begin and end stand around the answer to a request. One whose connection had
+// to give way while it was read is not answered: begin reports false.
+func (g *guest) begin() bool {
 	g.of.mu.Lock()
 	defer g.of.mu.Unlock()
+	if g.gone {
+		return false
+	}
 	g.busy++
+	return true
 }
 
 func (g *guest) end() {
-	g.of.leave(g)
 	g.of.mu.Lock()
 	defer g.of.mu.Unlock()
-	g.busy--
-	g.of.guests = append(g.of.guests, g)
+	if g.busy--; !g.gone { // it has been answered last
+		g.of.remove(g)
+		g.of.guests = append(g.of.guests, g)
+	}
 }
 
 type guestKey struct{}
@@ -102,7 +117,9 @@ func withGuest(ctx context.Context, conn net.Conn) context.Context {
 func counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g, ok := r.Context().Value(guestKey{}).(*guest); ok {
-			g.begin()
+			if !g.begin() {
+				panic(http.ErrAbortHandler)
+			}
 			defer g.end()
 		}
 		next.ServeHTTP(w, r)
