@@ -44,7 +44,7 @@ func newServer(logger klog.Logger, handler http.Handler, config *tls.Config) *ht
 	return &http.Server{
 		Handler:           counted(contained(logger, handler)),
 		ConnContext:       withGuest,
-		TLSConfig:         config,
+		TLSConfig:         config.Clone(), // the server adds to it, and others may share it
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
