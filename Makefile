@@ -30,7 +30,7 @@ clean: ## Remove bin and dist (the servers stay in the cache)
 
 ##@ Test
 test: control-plane lint ## Lint, then run all tests with the race detector, on a real API server too
-	$(GO) test -race -timeout 30m ./...
+	$(GO) test -race -p 3 -timeout 30m ./...
 
 # -count=1: helm and Prometheus read files of the tree that the test cache does not know of.
 test-ops: control-plane controller-manager kubectl helm ops-packages ## Test what it takes to run: chart, alerts, status page in a browser

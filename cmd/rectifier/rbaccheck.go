@@ -137,10 +137,16 @@ func (f *rbacFlags) report(s streams, needs rbac.Needs, missing []rbac.Need) err
 	}
 	fmt.Fprintf(s.err, "%s: %s\n", count(len(needs.All), "right", "rights"), summary)
 	if len(missing) > 0 {
-		fmt.Fprintln(s.err, "to grant them, without --check and --as: rectifier rbac … --service-account NAMESPACE/NAME | kubectl apply -f -")
+		fmt.Fprint(s.err, howToGrant)
 	}
 	return nil
 }
+
+// howToGrant keeps installations by Helm from a second role beside the chart's.
+const howToGrant = `to grant them, with the same --rules, --builtin and --namespace, without --check and --as:
+  the Helm chart: rectifier rbac … -o helm > rules-values.yaml, then helm upgrade … -f rules-values.yaml
+  anything else:  rectifier rbac … --service-account NAMESPACE/NAME | kubectl apply -f -
+`
 
 // describeMissing gives a missing right on one line.
 func describeMissing(n rbac.Need) string {

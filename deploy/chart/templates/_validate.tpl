@@ -49,6 +49,12 @@ rectifier rbac
 {{- with .Values.namespaces }} --namespace {{ join "," . }}{{ end }}
 {{- end -}}
 
+{{/* What diff --cluster must know to look at what the pods look at, and no more. */}}
+{{- define "rectifier.lookFlags" -}}
+{{- include "rectifier.scopeFlags" . -}}
+{{- with .Values.excludeNamespaces }} --exclude-namespace '{{ join "," . }}'{{ end }}
+{{- end -}}
+
 {{/* Refuses values that would install something else than what was meant. */}}
 {{- define "rectifier.validate" -}}
 {{- with .Values.error -}}
@@ -76,6 +82,7 @@ rectifier rbac
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- include "rectifier.validateExcluded" . -}}
 {{- $name := include "rectifier.fullname" . -}}
 {{- if and .Values.metrics.enabled (not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name)) -}}
 {{- fail (printf "metrics.enabled makes a Service, and its name cannot be %s: it begins with a letter, and has no dot. Set fullnameOverride" $name) -}}
@@ -88,6 +95,34 @@ rectifier rbac
 {{- end -}}
 {{- if and .Values.metrics.dashboard.enabled (not (.Files.Get "files/dashboard.json")) -}}
 {{- fail "metrics.dashboard.enabled: this chart has no files/dashboard.json" -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Refuses what the binary would refuse at its start, in its words
+(cmd/rectifier/exclude.go). The schema lets only * of all wildcards through.
+*/}}
+{{- define "rectifier.validateExcluded" -}}
+{{- $excluded := .Values.excludeNamespaces | default list -}}
+{{- range $excluded -}}
+{{- if and (not (contains "*" .)) (or (gt (len .) 63) (hasPrefix "-" .) (hasSuffix "-" .)) -}}
+{{- fail (printf "excludeNamespaces: %q matches no name that a namespace can have" .) -}}
+{{- end -}}
+{{- end -}}
+{{- $left := list -}}
+{{- range $namespace := .Values.namespaces | default list -}}
+{{- $matched := false -}}
+{{- range $excluded -}}
+{{- if regexMatch (printf "^%s$" (replace "*" ".*" .)) $namespace -}}
+{{- $matched = true -}}
+{{- end -}}
+{{- end -}}
+{{- if not $matched -}}
+{{- $left = append $left $namespace -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.namespaces (not $left) -}}
+{{- fail (printf "nothing is left to look at: excludeNamespaces %s excludes all of namespaces %s" (join "," $excluded) (join "," .Values.namespaces)) -}}
 {{- end -}}
 {{- end -}}
 

@@ -24,7 +24,7 @@ nameOverride: %[1]q
 fullnameOverride: %[2]q
 existingConfigMap: %[1]q
 builtin: []
-namespaces: [%[1]q]
+namespaces: [%[1]q, zone] # one that is not excluded
 rbac:
   digest: %[3]q
   clusterRules: [{apiGroups: [%[1]q], resources: [%[1]q], resourceNames: [%[1]q], verbs: [%[1]q]}]
@@ -53,7 +53,7 @@ rules: {}
 
 // wordValues are values full of a word, and the digest that goes with them.
 func wordValues(word, letters string, metrics bool) string {
-	digest := fmt.Sprintf("%x", sha256.Sum256([]byte("configmap "+word+"\nnamespace "+word)))
+	digest := fmt.Sprintf("%x", sha256.Sum256([]byte("configmap "+word+"\nnamespace "+word+"\nnamespace zone")))
 	return fmt.Sprintf(wordy, word, letters, digest, metrics)
 }
 
