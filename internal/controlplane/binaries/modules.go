@@ -89,8 +89,9 @@ func (m *modules) key() string {
 		m.kubernetes.version, m.etcd.version, runtime.GOOS, runtime.GOARCH, hash.Sum(nil)[:4])
 }
 
-// cacheDir is the folder of these modules' binaries. It need not exist.
-func (m *modules) cacheDir() (string, error) {
+// CacheDir is the folder of all that is built once for tests, as an absolute path:
+// $RECTIFIER_CACHE, or else rectifier in the user's cache folder. It need not exist.
+func CacheDir() (string, error) {
 	cache := os.Getenv("RECTIFIER_CACHE")
 	if cache == "" {
 		// Not os.UserCacheDir: XDG on every system, as the documentation says.
@@ -107,6 +108,15 @@ func (m *modules) cacheDir() (string, error) {
 	if !filepath.IsAbs(cache) {
 		// Each package's tests run in another working directory.
 		return "", fmt.Errorf("the cache folder %q is not an absolute path", cache)
+	}
+	return cache, nil
+}
+
+// cacheDir is the folder of these modules' binaries. It need not exist.
+func (m *modules) cacheDir() (string, error) {
+	cache, err := CacheDir()
+	if err != nil {
+		return "", err
 	}
 	return filepath.Join(cache, "control-plane", m.key()), nil
 }

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/rectifier-dev/rectifier/internal/controlplane/binaries"
 )
 
 func main() {
@@ -71,17 +73,9 @@ func readModule(dir string, gomod []byte) (module, error) {
 
 // path is that of the binary, which need not exist.
 func (m module) path() (string, error) {
-	cache := os.Getenv("RECTIFIER_CACHE")
-	if cache == "" {
-		base := os.Getenv("XDG_CACHE_HOME")
-		if base == "" {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				return "", fmt.Errorf("find a cache folder (set RECTIFIER_CACHE): %w", err)
-			}
-			base = filepath.Join(home, ".cache")
-		}
-		cache = filepath.Join(base, "rectifier")
+	cache, err := binaries.CacheDir()
+	if err != nil {
+		return "", err
 	}
 	folder := fmt.Sprintf("helm-%s-%s-%s-%s", m.version, runtime.GOOS, runtime.GOARCH, m.hash)
 	return filepath.Join(cache, folder, "helm"), nil
