@@ -3,7 +3,7 @@ package rules
 import (
 	"slices"
 
-	"github.com/rectifier-dev/rectifier/rules/fieldset"
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 	"github.com/rectifier-dev/rectifier/rules/patch"
 )
 

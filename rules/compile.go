@@ -13,11 +13,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 	"github.com/rectifier-dev/rectifier/internal/strictyaml"
 	"github.com/rectifier-dev/rectifier/internal/suggest"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules/expression"
-	"github.com/rectifier-dev/rectifier/rules/fieldset"
 )
 
 var (

@@ -6,9 +6,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 	"github.com/rectifier-dev/rectifier/internal/strictyaml"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
-	"github.com/rectifier-dev/rectifier/rules/fieldset"
 	"github.com/rectifier-dev/rectifier/rules/patch"
 )
 

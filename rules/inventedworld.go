@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rectifier-dev/rectifier/rules/fieldset"
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 )
 
 // inventedWorld answers lookups of one trial. It is the same for all rules, and

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
-	"github.com/rectifier-dev/rectifier/rules/fieldset"
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 )
 
 // inventor makes up objects for rules.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 	"github.com/rectifier-dev/rectifier/rules/expression"
-	"github.com/rectifier-dev/rectifier/rules/fieldset"
 )
 
 // Lookups answers what rules look up beside the object. Implementations read

@@ -6,9 +6,9 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules/expression"
-	"github.com/rectifier-dev/rectifier/rules/fieldset"
 )
 
 // maker tells what the expressions of patches make, as far as their literals

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/rectifier-dev/rectifier/rules/fieldset"
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 )
 
 // ReadsManagedFields reports whether CEL of the rules can read who owns the

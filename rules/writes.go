@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 	"github.com/rectifier-dev/rectifier/rules/expression"
-	"github.com/rectifier-dev/rectifier/rules/fieldset"
 )
 
 // PatchKind says which kind of patch something is.

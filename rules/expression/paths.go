@@ -3,7 +3,7 @@ package expression
 import (
 	"slices"
 
-	"github.com/rectifier-dev/rectifier/rules/fieldset"
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 )
 
 // Analysis finds out which fields of the values of declared names a number of

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rectifier-dev/rectifier/rules/fieldset"
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 )
 
 // ruleEnv declares what a rule's expressions can read.
