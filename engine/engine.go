@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/openapi"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/rectifier-dev/rectifier/gvr"
@@ -83,7 +82,7 @@ type Engine struct {
 	coming     atomic.Pointer[policy] // those that will be, while that is prepared; nil: none
 	informers  *gvr.Manager
 	writer     dynamic.Interface
-	queue      workqueue.TypedRateLimitingInterface[Key]
+	queue      *objectQueue
 	arrivals   arrivals
 	objects    objectTable
 	dependents dependents

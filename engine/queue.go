@@ -25,9 +25,9 @@ const queueName = "rectifier"
 // turns, at most half of the workers are on one of them at a time, and the
 // retries of one do not count towards the rate of another's. m takes its metrics;
 // nil: nobody does.
-func newQueue(workers int, m workqueue.MetricsProvider) workqueue.TypedRateLimitingInterface[Key] {
+func newQueue(workers int, m workqueue.MetricsProvider) *objectQueue {
 	keys := newFairQueue(max(workers/2, 1))
-	return workqueue.NewTypedRateLimitingQueueWithConfig(
+	return &objectQueue{workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.NewTypedMaxOfRateLimiter(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[Key](firstRetry, lastRetry),
 			&resourceRateLimiter{limiters: map[schema.GroupResource]*rate.Limiter{}}),
@@ -40,8 +40,17 @@ func newQueue(workers int, m workqueue.MetricsProvider) workqueue.TypedRateLimit
 					keys:           keys,
 				},
 			}),
-		})
+		})}
 }
+
+// objectQueue is the engine's workqueue: see newQueue.
+type objectQueue struct {
+	workqueue.TypedRateLimitingInterface[Key]
+}
+
+// AddBackground adds a key that nobody waits for: of an initial list, a reload or
+// a resync. Keys of live changes come first.
+func (q *objectQueue) AddBackground(key Key) { q.Add(key) }
 
 // slotQueue is the workqueue over a fairQueue: it gives the slot back that a key
 // has while it is worked on.
