@@ -17,4 +17,8 @@
 // evaluate its Unstructured gives what the whole object gives, for all that read
 // no more than the set. Whatever has an unusual form is decoded by client-go's own
 // decoder, and then reduced.
+//
+// What is kept is checked as client-go does, so that its text can always be parsed.
+// What is skipped is not: there, only the ends of strings and the number of brackets
+// are looked at, and malformed JSON, or a number that is too large, goes unnoticed.
 package projection

@@ -2,11 +2,9 @@ package projection
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rectifier-dev/rectifier/internal/fieldset"
@@ -24,28 +22,33 @@ var kept = fieldset.Of("apiVersion").Union(
 
 // Projector reduces the objects of one resource to some fields. It is safe for
 // concurrent use.
-type Projector struct{ fields Fields }
+type Projector struct {
+	fields   Fields
+	plan     *plan
+	metadata *plan                    // in plan
+	last     atomic.Pointer[typeMeta] // of the object that was scanned last, to find it sooner
+}
 
 // New returns a Projector.
-func New(fields Fields) *Projector { return &Projector{fields} }
+func New(fields Fields) *Projector {
+	p := &Projector{fields: fields, plan: compile(fields.Set.Union(kept))}
+	p.metadata, _ = p.plan.field([]byte("metadata"))
+	return p
+}
 
 // Fields are what it was made for.
 func (p *Projector) Fields() Fields { return p.fields }
 
-// Serializer is what a REST client decodes lists and watch events with. What it
-// makes of an object is good for a reflector, which wants to know its metadata, and
-// for Transform: nothing else is in it.
-func (p *Projector) Serializer() runtime.NegotiatedSerializer {
-	return dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
-}
-
 // Transform makes an *Object of what Serializer has decoded, or of a whole object.
-// It is an informer's cache.TransformFunc.
+// It is an informer's cache.TransformFunc, and idempotent as that has to be.
 func (p *Projector) Transform(obj any) (any, error) {
 	switch obj := obj.(type) {
 	case *Object, cache.DeletedFinalStateUnknown:
 		return obj, nil
 	case *unstructured.Unstructured:
+		if o, ok := obj.Object[envelopeKey].(*Object); ok {
+			return o, nil
+		}
 		return Of(obj, p.fields)
 	}
 	return nil, fmt.Errorf("reduce an object: %T is none", obj)
