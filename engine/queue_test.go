@@ -182,7 +182,11 @@ func TestEveryKeyIsWorkedOn(t *testing.T) {
 					for range 2000 {
 						r, i := rand.IntN(len(versions)), rand.IntN(len(versions[0]))
 						versions[r][i].Add(1)
-						q.Add(keyOf(fmt.Sprintf("r%d", r), i))
+						if key := keyOf(fmt.Sprintf("r%d", r), i); rand.IntN(3) == 0 {
+							q.Add(key)
+						} else {
+							q.AddBackground(key)
+						}
 						if rand.IntN(50) == 0 {
 							time.Sleep(time.Millisecond) // the workers run out of keys now and then
 						}
@@ -203,6 +207,7 @@ func TestEveryKeyIsWorkedOn(t *testing.T) {
 			q.ShutDownWithDrain()
 			c.Wait()
 			c.check(t, max(workers/2, 1))
+			checkNothingIsKept(t, q)
 		})
 	}
 }
@@ -213,8 +218,9 @@ func TestAFullResourceIsDrained(t *testing.T) {
 	for _, workers := range []int{1, 2, 8, 32} {
 		q := newQueue(workers, nil)
 		const keys = 500
-		for i := range keys {
-			q.Add(keyOf("busy", i))
+		for i := range keys / 2 {
+			q.Add(keyOf("busy", 2*i))
+			q.AddBackground(keyOf("busy", 2*i+1))
 		}
 		q.Add(keyOf("quiet", 0))
 		release, slots := make(chan struct{}), max(workers/2, 1)
