@@ -27,7 +27,7 @@ import (
 // serveFlags say what is served over HTTP: where, and to whom.
 type serveFlags struct {
 	address, metricsAddress, healthAddress string
-	authorize                              bool
+	authorize, profiling                   bool
 	certFile, keyFile                      string
 }
 
@@ -37,6 +37,7 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.metricsAddress, metricsAddress, "", "another `ADDRESS`, with only /metrics: for a Prometheus elsewhere, while the status page stays on loopback")
 	flags.StringVar(&f.healthAddress, healthAddress, "", "another `ADDRESS`, with only /healthz and /readyz, which say no more than a word: for probes")
 	flags.BoolVar(&f.authorize, "authorize", false, "where --bind-address and --metrics-address are not loopback, what tells of the cluster is for bearer tokens that the API server accepts, and that have the right to get the nonResourceURL /metrics, or else /; with TLS. What is on loopback stays open, and plain HTTP")
+	flags.BoolVar(&f.profiling, "profiling", false, "serve profiles of this process (pprof) at /debug/pprof/ of --bind-address. They show names and rules: where that is not loopback it takes --authorize, and the right to get the nonResourceURL /debug/pprof")
 	flags.StringVar(&f.certFile, "tls-cert-file", "", "`FILE` with the certificate (PEM) of --bind-address and --metrics-address, where they are not loopback; a change is in use within seconds (default with --authorize: one that is made at the start, which nobody vouches for)")
 	flags.StringVar(&f.keyFile, "tls-private-key-file", "", "`FILE` with the key of that certificate")
 }
@@ -53,6 +54,10 @@ func (f *serveFlags) validate(flags *pflag.FlagSet, once bool) error {
 		return errors.New("--tls-cert-file and --tls-private-key-file go together")
 	case once && f.authorize:
 		return errors.New("--authorize does not go with --once, which serves nothing")
+	case once && f.profiling:
+		return errors.New("--profiling does not go with --once, which serves nothing")
+	case f.address == "" && f.profiling:
+		return errors.New("--profiling is for --bind-address, which is empty")
 	case f.address == "" && f.metricsAddress == "" && f.guarded():
 		return errors.New("--authorize and --tls-cert-file are for --bind-address and --metrics-address, which are empty")
 	}
@@ -115,7 +120,7 @@ type server struct {
 func (f *serveFlags) listen(logger klog.Logger, config *rest.Config, e *engine.Engine) ([]server, error) {
 	servers, err := f.open()
 	if err == nil {
-		surface := endpoints.Surface{Ready: e.Ready, Engine: e.Handler(), Status: statuspage.Handler(versionString(), e.Status)}
+		surface := endpoints.Surface{Ready: e.Ready, Engine: e.Handler(), Status: statuspage.Handler(versionString(), e.Status), Profiling: f.profiling}
 		err = f.fill(servers, logger, config, surface)
 	}
 	if err != nil {
@@ -144,6 +149,9 @@ func (f *serveFlags) open() (servers []server, err error) {
 func (f *serveFlags) fill(servers []server, logger klog.Logger, config *rest.Config, surface endpoints.Surface) error {
 	if f.guarded() && !slices.ContainsFunc(servers, server.exposed) {
 		return errors.New("--authorize and --tls-cert-file are for addresses that others reach, and all are loopback: leave them out, or give --metrics-address :8443 or the like")
+	}
+	if f.profiling && !f.authorize && slices.ContainsFunc(servers, func(s server) bool { return s.flag == bindAddress && s.exposed() }) {
+		return errors.New("--profiling tells names and rules to everybody who reaches --bind-address, which is not loopback: give --authorize too, or leave --bind-address on loopback")
 	}
 	authorizer, certificate, err := f.guard(logger, config)
 	if err != nil {

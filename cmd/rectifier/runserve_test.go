@@ -225,6 +225,51 @@ func TestRunServesWithoutAuthorization(t *testing.T) {
 	}
 }
 
+// Profiles are there if they are asked for, for this machine, or with a token whose
+// owner may get them.
+func TestRunServesProfiles(t *testing.T) {
+	f := newRBACFixture(t)
+	common := []string{"--rules", f.someRule(), "--builtin", "none"}
+	const what = "Serving status, metrics and health checks"
+	t.Run("by default", func(t *testing.T) {
+		r := f.run(common...)
+		r.wantAnswers(t, []wantAnswer{{localURL("http", r.addressOf(what)) + "/debug/pprof/", "", 404, ""}})
+	})
+	t.Run("on loopback", func(t *testing.T) {
+		r := f.run(append(common, "--profiling", "--metrics-address", "127.0.0.1:0")...)
+		at := localURL("http", r.addressOf(what)) + "/debug/pprof/"
+		r.wantAnswers(t, []wantAnswer{
+			{at, "", 200, "goroutine"}, {at + "profile?seconds=1", "", 200, "\x1f\x8b"}, {at + "heap?gc=1", "", 200, "\x1f\x8b"},
+			{localURL("http", r.addressOf("Serving metrics")) + "/debug/pprof/", "", 404, ""},
+		})
+	})
+	t.Run("elsewhere", func(t *testing.T) {
+		authorized := append(common, "--authorize")
+		f.create(f.must(append([]string{"rbac", "--name", f.ns, "--service-account", f.ns + "/engine"}, authorized...)...))
+		profiler, status := f.token("profiler", "/debug/pprof"), f.token("status", "/", "/metrics")
+		r := f.run(append(authorized, "--profiling", "--bind-address", ":0")...)
+		at := localURL("https", r.addressOf(what)) + "/debug/pprof/heap"
+		testcluster.Eventually(t, 30*time.Second, func() error { // what was refused is remembered for 10 s
+			if code, body := r.answer(at, profiler); code != 200 || !strings.HasPrefix(body, "\x1f\x8b") {
+				return fmt.Errorf("%d %.100q", code, body)
+			}
+			return nil
+		})
+		r.wantAnswers(t, []wantAnswer{{at, "", 401, ""}, {at, status, 403, "nonResourceURL /debug/pprof"}})
+	})
+	for name, args := range map[string][]string{
+		"for everybody": {"--bind-address", "0.0.0.0:0"}, "nowhere": {"--bind-address", ""}, "once": {"--once"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stderr := &lockedBuffer{}
+			code := execute(t.Context(), append(append([]string{"run", "--kubeconfig", f.kubeconfig, "--profiling"}, common...), args...), streams{strings.NewReader(""), io.Discard, stderr})
+			if code != exitUsage || !strings.Contains(stderr.String(), "--profiling") {
+				t.Errorf("exit code %d:\n%s", code, stderr)
+			}
+		})
+	}
+}
+
 // In the end the ports are closed, and the exit code is 0.
 func TestRunStopsServing(t *testing.T) {
 	f := newRBACFixture(t)

@@ -71,7 +71,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	a.remember(func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) })
 	f.ready.Store(true)
-	f.handler = contained(logger, Surface{Ready: f.ready.Load, Engine: text("detail"), Status: text("status")}.Full(a))
+	f.handler = contained(logger, Surface{Ready: f.ready.Load, Engine: text("detail"), Status: text("status"), Profiling: true}.Full(a))
 	return f
 }
 

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 )
 
 // Surface is what there is to be served.
@@ -15,6 +16,8 @@ type Surface struct {
 	// Status answers /, /api/status and /assets/, which holds nothing of the
 	// cluster.
 	Status http.Handler
+	// Profiling serves /debug/pprof/ too, on Local and, with an Authorizer, on Full.
+	Profiling bool
 }
 
 // Health is for probes: /healthz and /readyz, in a word. It tells nothing of the
@@ -37,7 +40,11 @@ func (s Surface) Metrics(a *Authorizer) http.Handler {
 // Full is all there is. With an Authorizer, what tells of the cluster is for
 // those whom it allows; nil: for everybody.
 func (s Surface) Full(a *Authorizer) http.Handler {
-	return s.full(a, func(r *http.Request) bool { return a == nil || a.verdict(r, statusRight) == allowed })
+	full := s.full(a, func(r *http.Request) bool { return a == nil || a.verdict(r, statusRight) == allowed })
+	if s.Profiling && a != nil {
+		full.Handle(profilesPath, a.guard(profilesRight, profiles()))
+	}
+	return full
 }
 
 // Local is all there is, for listeners on loopback, where no token is asked for.
@@ -48,8 +55,11 @@ func (s Surface) Full(a *Authorizer) http.Handler {
 // often keep the host that they were asked for.
 func (s Surface) Local() http.Handler {
 	full := s.full(nil, func(r *http.Request) bool { return localHost(r.Host) })
+	if s.Profiling {
+		full.Handle(profilesPath, profiles())
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if (r.URL.Path == "/" || r.URL.Path == "/api/status") && !localHost(r.Host) {
+		if (r.URL.Path == "/" || r.URL.Path == "/api/status" || strings.HasPrefix(r.URL.Path, profilesRight)) && !localHost(r.Host) {
 			answer(w, http.StatusMisdirectedRequest, "ask for localhost or for an IP address: this is not the host that was asked for")
 			return
 		}
@@ -59,9 +69,9 @@ func (s Surface) Local() http.Handler {
 
 // full is all there is, with the detail of /readyz for those who may have it. A
 // probe has no token, and is not to fail for that: others get the verdict.
-func (s Surface) full(a *Authorizer, detail func(*http.Request) bool) http.Handler {
+func (s Surface) full(a *Authorizer, detail func(*http.Request) bool) *http.ServeMux {
 	mux := http.NewServeMux()
-	status, readiness := limited(s.Status, refuse), limited(s.Engine, s.short)
+	status, readiness := limited(atOnce, s.Status, refuse), limited(atOnce, s.Engine, s.short)
 	mux.HandleFunc("GET /healthz", healthy)
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		if detail(r) {
@@ -81,9 +91,9 @@ func (s Surface) full(a *Authorizer, detail func(*http.Request) bool) http.Handl
 // /readyz, are answered at a time: each looks at all that there is.
 const atOnce = 4
 
-// limited gives what is beyond atOnce another answer, that costs nothing.
-func limited(next http.Handler, beyond http.HandlerFunc) http.Handler {
-	slots := make(chan struct{}, atOnce)
+// limited gives what is beyond n at a time another answer, that costs nothing.
+func limited(n int, next http.Handler, beyond http.HandlerFunc) http.Handler {
+	slots := make(chan struct{}, n)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case slots <- struct{}{}:
