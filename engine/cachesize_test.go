@@ -6,10 +6,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rectifier-dev/rectifier/gvr/projection"
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 )
 
-// What is measured is a real heap: objects as the API server's JSON decodes, in a
-// real store.
+// What is measured is a real heap: objects as they are kept of the API server's JSON,
+// in a real store.
 func TestTheSizeOfACacheIsEstimated(t *testing.T) {
 	for name, object := range map[string]func(i int) string{
 		"small ConfigMaps": func(i int) string {
@@ -27,15 +30,19 @@ func TestTheSizeOfACacheIsEstimated(t *testing.T) {
 			return fmt.Sprintf(`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s-%d","namespace":"ns-%d","labels":{%s"last":"one"}}}`, i, i%50, labels)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			const objects = 4000
-			estimated, measured := fillStore(t, objects, object)
-			ratio := estimated / measured
-			t.Logf("%d objects: estimated %.0f bytes each, measured %.0f: %.2f", objects, estimated, measured, ratio)
-			if ratio < 1/1.3 || ratio > 1.3 {
-				t.Errorf("the estimate is %.2f times what is measured", ratio)
-			}
-		})
+		for kept, fields := range map[string]projection.Fields{
+			"whole": projection.Whole(), "labels": {Set: fieldset.Of("metadata", "labels")}, "names": {},
+		} {
+			t.Run(name+", "+kept, func(t *testing.T) {
+				const objects = 4000
+				estimated, measured := fillStore(t, objects, object, fields)
+				ratio := estimated / measured
+				t.Logf("%d objects: estimated %.0f bytes each, measured %.0f: %.2f", objects, estimated, measured, ratio)
+				if ratio < 1/1.3 || ratio > 1.3 {
+					t.Errorf("the estimate is %.2f times what is measured", ratio)
+				}
+			})
+		}
 	}
 }
 
@@ -56,14 +63,14 @@ func TestTheSampleIsBounded(t *testing.T) {
 	if got := meanBytes(nil); got != 0 {
 		t.Errorf("an empty store has objects of %v bytes", got)
 	}
-	if got := meanBytes([]*unstructured.Unstructured{{Object: map[string]any{}}}); got <= 0 {
-		t.Errorf("an empty object takes %v bytes", got)
+	if got := meanBytes([]int{1, 2, 6}); got != 3 {
+		t.Errorf("the mean is %v", got)
 	}
 }
 
 // fillStore fills a store as that of an informer, and returns what an object
 // takes in it: estimated, and measured.
-func fillStore(t *testing.T, objects int, object func(i int) string) (estimated, measured float64) {
+func fillStore(t *testing.T, objects int, object func(i int) string, fields projection.Fields) (estimated, measured float64) {
 	t.Helper()
 	before := heap()
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
@@ -72,15 +79,19 @@ func fillStore(t *testing.T, objects int, object func(i int) string) (estimated,
 		if err := u.UnmarshalJSON([]byte(object(i))); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Add(u); err != nil {
+		o, err := projection.Of(u, fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Add(o); err != nil {
 			t.Fatal(err)
 		}
 	}
 	measured = float64(heap()-before) / float64(objects)
-	var sample []*unstructured.Unstructured
+	var sample []int
 	for i, obj := range store.List() {
 		if i < sampledObjects {
-			sample = append(sample, obj.(*unstructured.Unstructured))
+			sample = append(sample, obj.(*projection.Object).Bytes())
 		}
 	}
 	return meanBytes(sample), measured

@@ -14,6 +14,9 @@ import (
 // told of. It also returns after which time a rule that was refused may be tried
 // again (0: none is waiting for time).
 func (d *decision) result(ctx context.Context, all []*rules.Rule) (rules.Result, time.Duration, error) {
+	if d.runnable != nil && d.state == nil && !d.known {
+		return d.resultOfIndex(ctx)
+	}
 	for {
 		free, wait := d.free(ctx, all)
 		result := d.evaluate(free, d.object.Object)
@@ -27,6 +30,34 @@ func (d *decision) result(ctx context.Context, all []*rules.Rule) (rules.Result,
 			return result, wait, nil
 		}
 	}
+}
+
+// resultOfIndex is result for an object of which nothing is remembered, so that
+// nothing keeps rules from it: then the index of the rules will do.
+func (d *decision) resultOfIndex(ctx context.Context) (rules.Result, time.Duration, error) {
+	ran := d.runnable.rules
+	result := d.concluded(d.runnable.index.Evaluate(d.input(d.object.Object)))
+	if d.outdated() {
+		return rules.Result{}, 0, errOutdated
+	}
+	d.countEvaluations(ran, result)
+	if result.Passed() {
+		// Of the others there is nothing to tell, and no opt-out that could be misspelt.
+		if len(result.Verdicts) == 0 {
+			return result, 0, nil
+		}
+		ran = rulesOf(result.Verdicts)
+	}
+	d.reportErrors(ctx, ran, result)
+	return result, 0, nil
+}
+
+func rulesOf(verdicts []rules.Verdict) []*rules.Rule {
+	out := make([]*rules.Rule, len(verdicts))
+	for i, v := range verdicts {
+		out[i] = v.Rule
+	}
+	return out
 }
 
 // writeTogether runs all rules and sends what they change, as one request per

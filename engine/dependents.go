@@ -4,11 +4,11 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rectifier-dev/rectifier/gvr"
+	"github.com/rectifier-dev/rectifier/gvr/projection"
 	"github.com/rectifier-dev/rectifier/rules"
 )
 
@@ -101,46 +101,52 @@ func (d *dependents) on(at lookedUp, object map[string]any) []Key {
 // affect does what a change of an object does to others: it enqueues those that
 // were decided on with its help. old is nil for an object that came, obj is the
 // same as old for one that went.
-func (e *Engine) affect(p *policy, resource schema.GroupVersionResource, old, obj *unstructured.Unstructured) {
+func (e *Engine) affect(p *policy, resource schema.GroupVersionResource, old, obj *projection.Object) {
 	if obj == nil {
 		return // a tombstone that holds nothing: what it was is not known
 	}
+	var readers []schema.GroupVersionResource
 	if resource == namespaces {
-		e.enqueueNamespace(p.rules, old, obj)
+		readers = p.namespaced
+	}
+	if len(readers) == 0 && len(p.lookups[resource]) == 0 {
+		return
+	}
+	is, was := obj.Unstructured().Object, map[string]any(nil)
+	if old != nil && old != obj {
+		was = old.Unstructured().Object
+	}
+	if len(readers) > 0 && (was == nil || !p.rules.SameNamespace(was, is)) {
+		for _, reader := range readers {
+			e.enqueueNamespace(reader, obj.Name())
+		}
 	}
 	for _, l := range p.lookups[resource] {
-		e.enqueueDependents(l, old, obj)
+		e.enqueueDependents(l, was, is)
 	}
 }
 
-func (e *Engine) enqueueDependents(l *rules.Lookup, old, obj *unstructured.Unstructured) {
-	if old != nil && old != obj && l.SameFor(old.Object, obj.Object) {
-		return
+// enqueueDependents enqueues what has looked up an object as it is, or as it was; was
+// is nil for one that came, or went.
+func (e *Engine) enqueueDependents(l *rules.Lookup, was, is map[string]any) {
+	states := []map[string]any{is}
+	if was != nil {
+		if l.SameFor(was, is) {
+			return
+		}
+		states = append(states, was)
 	}
-	states := []*unstructured.Unstructured{old, obj}
-	if old == nil || old == obj { // it came, or went
-		states = states[1:]
-	}
-	for _, u := range states {
-		for _, key := range e.dependents.on(lookedUp{l.Resource, l.Index(), l.Key(u.Object)}, u.Object) {
+	for _, object := range states {
+		for _, key := range e.dependents.on(lookedUp{l.Resource, l.Index(), l.Key(object)}, object) {
 			e.add(key)
 		}
 	}
 }
 
-// enqueueNamespace enqueues all objects in a Namespace that rules may read.
-func (e *Engine) enqueueNamespace(set *rules.Set, old, obj *unstructured.Unstructured) {
-	if old != nil && old != obj && set.SameNamespace(old.Object, obj.Object) {
-		return
-	}
-	for _, resource := range set.Resources() {
-		if !slices.ContainsFunc(set.For(resource), func(r *rules.Rule) bool { return r.NeedsNamespace || r.OptOut }) {
-			continue
-		}
-		objects, _ := e.informers.ByIndex(resource, cache.NamespaceIndex, obj.GetName()) // all stores have it
-		for _, u := range objects {
-			e.enqueue(resource.GroupResource(), u)
-		}
+// enqueueNamespace enqueues all objects of a resource in a Namespace.
+func (e *Engine) enqueueNamespace(resource schema.GroupVersionResource, namespace string) {
+	for _, name := range e.informers.KeysIn(resource, namespace) {
+		e.add(Key{Resource: resource.GroupResource(), Namespace: name.Namespace, Name: name.Name})
 	}
 }
 
@@ -178,7 +184,7 @@ func (e *Engine) recovered(at scope) {
 		if at.namespace == "" || name.Namespace == at.namespace {
 			key := Key{Resource: at.resource.GroupResource(), Namespace: name.Namespace, Name: name.Name}
 			e.queue.Forget(key)
-			e.add(key)
+			e.addBackground(key)
 		}
 	}
 }
@@ -209,10 +215,10 @@ func (e *Engine) enqueueReaders(looked schema.GroupVersionResource) {
 }
 
 // unwrap returns the object of an event; nil if there is none.
-func unwrap(obj any) *unstructured.Unstructured {
+func unwrap(obj any) *projection.Object {
 	if t, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = t.Obj
 	}
-	u, _ := obj.(*unstructured.Unstructured)
-	return u
+	o, _ := obj.(*projection.Object)
+	return o
 }

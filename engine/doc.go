@@ -10,7 +10,9 @@
 //
 // What it promises:
 //
-//   - Handlers only enqueue.
+//   - Handlers only enqueue, and pass over what no rule can see: see immaterial.
+//   - Of objects, caches keep what rules and the engine read. What a rule reads is
+//     there, or the rule waits for it.
 //   - One writer per object: the key is resource (without version), namespace
 //     and name, and the workqueue never hands a key to two workers.
 //   - A write is a decision about one version: uid and resourceVersion go with
@@ -33,14 +35,15 @@
 //
 // Where it stands, in the order of that way:
 //
-//	sync.go        handlers, keys, one object; own.go: what no rule is about
+//	handler.go     what comes from informers; own.go: what no rule is about
+//	sync.go        keys, one object; fields.go: what caches keep of it
 //	decide.go      its rules together; after a refusal, one by one
 //	queue.go       turns of resources; failurelog.go: what is logged of retries
 //	optout.go      objects that ask to be left alone
 //	lookups.go     what rules may read and need; dependents.go: who read what
 //	state.go       what is remembered of an object; giveway.go and contention*.go:
 //	               fights, managers.go: with whom
-//	write.go       the PATCH; verify.go: what came back
+//	write.go       the PATCH, writeclients.go: by whom; verify.go: what came back
 //	failures.go    what becomes of a refusal; errors.go: its class; retryafter.go,
 //	               permissions.go
 //	record.go      what is told; events.go and delivery.go: Events
@@ -52,6 +55,6 @@
 //	               standing.go and cachesize.go: in metrics
 //	once.go        --once; preview.go and dryrun.go: diff
 //
-// Objects of the cache are read-only throughout. Run-time state lives here, by
-// key, never on rules.
+// An object is parsed once for each look at it, and read-only from then on. Run-time
+// state lives here, by key, never on rules.
 package engine

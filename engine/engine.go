@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/openapi"
@@ -70,6 +67,10 @@ type Options struct {
 	// by. The zero value: this one always works.
 	Lease types.NamespacedName
 	terms electionTerms // other times than the default ones, for tests
+	// FullObjects keeps objects whole in memory (managedFields where rules read them),
+	// decoded whole, and has every event looked at: to find out whether the projection
+	// to what rules read is at fault. It takes several times the memory and the work.
+	FullObjects bool
 	// Registerer takes the engine's metrics. Nil: none are exported.
 	Registerer prometheus.Registerer
 }
@@ -81,12 +82,13 @@ type Engine struct {
 	policy     atomic.Pointer[policy] // the rules in force
 	coming     atomic.Pointer[policy] // those that will be, while that is prepared; nil: none
 	informers  *gvr.Manager
-	writer     dynamic.Interface
+	writing    *writeClients
 	queue      *objectQueue
 	arrivals   arrivals
 	objects    objectTable
 	dependents dependents
 	schemas    *schemaCache
+	runnables  runnables
 	rate       flowcontrol.RateLimiter // of writes
 	failing    sync.Map                // informers that have failed and not synced since, by scope
 	advised    sync.Map                // lines of advice that have been logged
@@ -131,7 +133,8 @@ func New(opts Options) (*Engine, error) {
 		Resync:        opts.Resync,
 		Handler:       e.handler,
 		Indexers:      e.indexers,
-		ManagedFields: e.needsManagedFields,
+		Fields:        e.keep,
+		DecodeWhole:   opts.FullObjects,
 		OnStateChange: e.stateChanged,
 		OnRenewal:     e.renewed,
 	}); err != nil {
@@ -147,7 +150,7 @@ func New(opts Options) (*Engine, error) {
 		e.rate = flowcontrol.NewTokenBucketRateLimiter(opts.QPS, opts.Burst)
 	}
 	writes.Wrap(func(rt http.RoundTripper) http.RoundTripper { return retryAfterTransport{rt} })
-	if e.writer, err = dynamic.NewForConfig(writes); err != nil {
+	if e.writing, err = newWriteClients(writes); err != nil {
 		return nil, fmt.Errorf("prepare the client for writes: %w", err)
 	}
 	if e.metadata, err = metadata.NewForConfig(writes); err != nil {
@@ -253,20 +256,4 @@ func (e *Engine) work(ctx, leading context.Context) error {
 	stop()
 	background.Wait()
 	return <-informing
-}
-
-// rulesFor returns the rules for a resource that can run now: the others are
-// parked. ns is how far Namespaces are known.
-func (d *decision) rulesFor(resource schema.GroupVersionResource, info gvr.Info, ns gvr.Availability) []*rules.Rule {
-	all := d.policy.rules.For(resource)
-	canNot := func(r *rules.Rule) bool {
-		word, _ := d.parkedReason(r, info, ns, d.stripped)
-		return word != ""
-	}
-	first := slices.IndexFunc(all, canNot)
-	if first < 0 {
-		return all
-	}
-	rest := slices.DeleteFunc(slices.Clone(all[first+1:]), canNot)
-	return slices.Concat(all[:first], rest)
 }

@@ -3,10 +3,12 @@ package engine
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,8 +23,31 @@ const longVariable = "RECTIFIER_LONG"
 
 // The rules of all examples, in one engine: what was there before them becomes
 // what after.yaml says, by one request for each object that is wrong, and then
-// there is silence.
+// there is silence. The requests are the same where the engine has the objects whole.
 func TestExamplesOnExistingObjects(t *testing.T) {
+	patches := map[string]map[string]string{}
+	for name, full := range map[string]bool{"projected": false, "whole": true} {
+		t.Run(name, func(t *testing.T) { patches[name] = fixExamples(t, full) })
+		testcluster.Eventually(t, 30*time.Second, func() error { // the next one installs them anew
+			left, err := testcluster.Dynamic(t).Resource(crds).List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				return err
+			}
+			for _, crd := range left.Items {
+				if crd.GetDeletionTimestamp() != nil {
+					return fmt.Errorf("%s is being deleted", crd.GetName())
+				}
+			}
+			return nil
+		})
+	}
+	if diff := cmp.Diff(patches["whole"], patches["projected"]); diff != "" {
+		t.Errorf("patches of whole and projected objects differ (-whole +projected):\n%s", diff)
+	}
+}
+
+// fixExamples returns the bodies of the requests, by object, without its version.
+func fixExamples(t *testing.T, full bool) map[string]string {
 	f := newFixture(t)
 	examples := gallery.Read(t, "../examples")
 	c := gallery.NewCluster(t, f.client, examples)
@@ -37,7 +62,11 @@ func TestExamplesOnExistingObjects(t *testing.T) {
 			}
 		}
 	}
-	f.start(ruleFiles...)
+	config, err := f.cp.User(f.user, "system:masters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.startAs(config, Options{FullObjects: full}, ruleFiles...)
 	for _, x := range examples {
 		for i, o := range x.Before {
 			testcluster.Eventually(t, 20*time.Second, func() error {
@@ -57,6 +86,26 @@ func TestExamplesOnExistingObjects(t *testing.T) {
 	f.silence(quiet)
 	f.checkRequests(c, examples, wrong)
 	t.Logf("%d examples, %d objects put right", len(examples), wrong)
+	return f.bodies()
+}
+
+var (
+	versionsInBodies = regexp.MustCompile(`"(uid|resourceVersion)":"[^"]*"`)
+	timesInBodies    = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`)
+	versionTests     = regexp.MustCompile(`("path":"/metadata/(?:uid|resourceVersion)","value":)"[^"]*"`)
+)
+
+// bodies are those of the engine's requests, by object, without uid, version and time.
+func (f *fixture) bodies() map[string]string {
+	out := map[string]string{}
+	for _, e := range f.changes() {
+		body := versionsInBodies.ReplaceAllString(string(e.RequestObject), `"$1":""`)
+		body = timesInBodies.ReplaceAllString(body, `"now"`)
+		body = versionTests.ReplaceAllString(body, `$1""`)
+		at := strings.Join([]string{e.ObjectRef.Resource, e.ObjectRef.Subresource, e.ObjectRef.Namespace, e.ObjectRef.Name}, " ")
+		out[at] += body + "\n"
+	}
+	return out
 }
 
 // changes are the engine's requests, except for lists, watches and Events.

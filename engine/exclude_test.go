@@ -163,9 +163,9 @@ func TestWhatIsExcludedIsNotEnqueued(t *testing.T) {
 	} {
 		key := Key{tc.resource, tc.namespace, tc.name}
 		for way, enqueue := range map[string]func(){
-			"an object": func() { e.enqueue(tc.resource, newObject(object(tc.namespace, tc.name))) },
+			"an object": func() { e.enqueue(tc.resource, newObject(object(tc.namespace, tc.name)), e.add) },
 			"a tombstone, without it": func() {
-				e.enqueue(tc.resource, cache.DeletedFinalStateUnknown{Key: strings.TrimPrefix(tc.namespace+"/"+tc.name, "/")})
+				e.enqueue(tc.resource, cache.DeletedFinalStateUnknown{Key: strings.TrimPrefix(tc.namespace+"/"+tc.name, "/")}, e.add)
 			},
 			"a key": func() { e.add(key) },
 		} {

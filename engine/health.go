@@ -219,7 +219,7 @@ func (e *Engine) eachParked(visit func(r *rules.Rule, resource schema.GroupVersi
 // eachParkedFor is eachParked with the reason as metrics name it, too.
 func (e *Engine) eachParkedFor(visit func(r *rules.Rule, resource schema.GroupVersionResource, word, why string)) {
 	p := e.policy.Load()
-	set, stripped := p.rules, e.stripped(p)
+	set, survey := p.rules, e.survey(p)
 	ns, _ := e.informers.Availability(namespaces)
 	if len(e.opts.ReadNamespaces) > 0 {
 		ns = gvr.Available
@@ -230,7 +230,7 @@ func (e *Engine) eachParkedFor(visit func(r *rules.Rule, resource schema.GroupVe
 			continue
 		}
 		for _, r := range set.For(resource) {
-			if word, why := e.parkedReason(r, info, ns, stripped); word != "" {
+			if word, why := e.parkedReason(r, info, ns, survey); word != "" {
 				visit(r, resource, word, why)
 			}
 		}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/rectifier-dev/rectifier/gvr/projection"
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testwebhook"
 	"github.com/rectifier-dev/rectifier/rules"
@@ -311,7 +312,11 @@ func TestAPanicInAHandler(t *testing.T) {
 	p.lookups[configmaps] = append(p.lookups[configmaps], nil) // whatever is asked of it panics
 	e.policy.Store(p)
 	f := &fixture{T: t, ns: "default"}
-	e.handler(configmaps).OnAdd(f.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: odd}}`), false)
+	o, err := projection.Of(f.object(`{apiVersion: v1, kind: ConfigMap, metadata: {name: odd}}`), projection.Whole())
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.handler(configmaps).OnAdd(o, false)
 	if key := take(t, e.queue); key.Name != "odd" {
 		t.Errorf("%v is enqueued", key)
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rectifier-dev/rectifier/gvr"
+	"github.com/rectifier-dev/rectifier/gvr/projection"
 	"github.com/rectifier-dev/rectifier/rules"
 	"github.com/rectifier-dev/rectifier/rules/rbac"
 )
@@ -24,11 +25,11 @@ func (e *Engine) indexers(resource schema.GroupVersionResource) cache.Indexers {
 	for _, p := range e.served() {
 		for _, l := range p.lookups[resource] {
 			out[l.Index()] = func(obj any) ([]string, error) {
-				u, ok := obj.(*unstructured.Unstructured)
+				o, ok := obj.(*projection.Object)
 				if !ok {
 					return nil, nil
 				}
-				return []string{l.Key(u.Object)}, nil
+				return []string{l.Key(o.Unstructured().Object)}, nil
 			}
 		}
 	}
@@ -98,17 +99,16 @@ func traits(info gvr.Info) rules.Traits {
 // parkedReason says why a rule cannot run on a resource for now; empty: it can.
 // Where Namespaces may not be read, opt-outs on them are not seen, and rules
 // run without: what a rule needs is only the right to read and patch what it is
-// about, unless it says more. stripped are resources whose managedFields, which
-// rules read, are not in the cache. word is the reason for metrics.
-func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability, stripped []schema.GroupVersionResource) (word, why string) {
+// about, unless it says more. word is the reason for metrics.
+func (e *Engine) parkedReason(r *rules.Rule, info gvr.Info, ns gvr.Availability, survey *resourceSurvey) (word, why string) {
 	if why := r.Unfit(traits(info)); why != "" {
 		return parkedUnfit, why
 	}
 	if why := e.unavailable(r); why != "" {
 		return parkedLookup, why
 	}
-	if i := slices.IndexFunc(stripped, r.ReadsManagedFields); i >= 0 {
-		return parkedManagedFields, fmt.Sprintf("it reads managedFields of %s, which have not been read yet", rules.ResourceName(stripped[i]))
+	if resource, lacks := survey.lacks(r); lacks {
+		return parkedFields, fmt.Sprintf("it needs fields of %s, which have not been read yet", rules.ResourceName(resource))
 	}
 	if r.NeedsSchema {
 		if why := e.schemas.missing(info.Resource); why != "" {

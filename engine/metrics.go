@@ -14,9 +14,9 @@ import (
 type metrics struct {
 	mu    sync.Mutex
 	rules map[ruleOn]*ruleCounters // of the rules in force, and those that come
+	bulks map[*bulkCounters]bool   // what they have to be given before they are read
 
 	// By rule and resource, and the last column of what happened:
-	evaluations *prometheus.CounterVec
 	fixes       *prometheus.CounterVec
 	failures    *prometheus.CounterVec
 	contentions *prometheus.CounterVec
@@ -41,11 +41,9 @@ type metrics struct {
 func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		rules: map[ruleOn]*ruleCounters{},
+		bulks: map[*bulkCounters]bool{},
 		queue: newQueueMetrics(),
 
-		evaluations: counters("rectifier_evaluations_total",
-			"Evaluations of a rule on an object of a resource, by outcome: no_match, pass (nothing to change), patch (it wants a change), audit (it would want one, and only reports), skip (the object opted out), unknown (what it has to know beside the object is not known yet) or error.",
-			"rule", "resource", "outcome"),
 		fixes: counters("rectifier_fixes_total",
 			"Changes of a rule that the API server accepted and kept.",
 			"rule", "resource"),
@@ -88,7 +86,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		m.reloads.WithLabelValues(result) // Prometheus sees the first increase only of what was there before
 	}
 	if r != nil {
-		r.MustRegister(m.evaluations, m.fixes, m.failures, m.contentions, m.held, m.patches, m.drift, m.panics,
+		r.MustRegister(evaluations{m}, m.fixes, m.failures, m.contentions, m.held, m.patches, m.drift, m.panics,
 			m.reloads, m.reloaded, m.reloadable, m.invalid, m.modes, m.leader, m.unwritten)
 		m.queue.register(r)
 	}

@@ -243,7 +243,7 @@ func TestEvaluationsCachesAndQueueInMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	f.startAs(config, Options{Registerer: registry, Namespaces: []string{f.ns}},
+	f.startAs(config, Options{Registerer: registry, Namespaces: []string{f.ns}, FullObjects: true},
 		rule("one", "resource: {version: v1, resource: configmaps}\nmatch: {names: [c-1]}\noptOut: Forbidden\npatch: {merge: {metadata: {labels: {a: b}}}}"),
 		rule("audit", "resource: {version: v1, resource: configmaps}\nmode: Audit\noptOut: Forbidden\npatch: {merge: {metadata: {labels: {c: d}}}}\nmatch: {}"))
 	testcluster.Eventually(t, 20*time.Second, func() error {

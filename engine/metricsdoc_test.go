@@ -82,7 +82,7 @@ func (c *catalog) fill(collector prometheus.Collector, d description) string {
 		values[i] = "x"
 	}
 	switch v := collector.(type) {
-	case *prometheus.CounterVec:
+	case *prometheus.CounterVec, evaluations:
 		full := prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.name, Help: d.help}, d.labels)
 		full.WithLabelValues(values...)
 		c.filled.MustRegister(full)
@@ -184,7 +184,7 @@ func TestMetricsNamedInThePageExist(t *testing.T) {
 		}
 	}
 	for _, words := range [][]string{outcomeNames[:], failureReasons, {
-		parkedWaiting, parkedForbidden, parkedFailing, parkedUnfit, parkedLookup, parkedManagedFields, parkedSchema, parkedNamespaces, parkedPatchForbidden,
+		parkedWaiting, parkedForbidden, parkedFailing, parkedUnfit, parkedLookup, parkedFields, parkedSchema, parkedNamespaces, parkedPatchForbidden,
 		patchSuccess, patchIneffective, patchDenied, patchInvalid, string(conflict), string(gone), string(throttled), string(unavailable), string(unauthorized),
 	}} {
 		for _, word := range words {

@@ -66,7 +66,7 @@ var failureReasons = []string{
 // are there from the beginning, so that Prometheus sees the first increase. Nil
 // counts nothing. It is safe for concurrent use.
 type ruleCounters struct {
-	evaluations [outcomes]prometheus.Counter
+	evaluations [outcomes]atomic.Int64
 	fixes       prometheus.Counter
 	failures    map[string]prometheus.Counter // by reason; never modified
 	evaluated   atomic.Int64                  // when it last was, in ns since the epoch
@@ -74,9 +74,6 @@ type ruleCounters struct {
 
 func (m *metrics) newRuleCounters(on ruleOn) *ruleCounters {
 	c := &ruleCounters{fixes: m.fixes.WithLabelValues(on.rule, on.resource), failures: map[string]prometheus.Counter{}}
-	for i, name := range outcomeNames {
-		c.evaluations[i] = m.evaluations.WithLabelValues(on.rule, on.resource, name)
-	}
 	for _, reason := range failureReasons {
 		c.failures[reason] = m.failures.WithLabelValues(on.rule, on.resource, reason)
 	}
@@ -86,8 +83,18 @@ func (m *metrics) newRuleCounters(on ruleOn) *ruleCounters {
 
 func (c *ruleCounters) count(o outcome, at int64) {
 	if c != nil {
-		c.evaluations[o].Inc()
-		c.evaluated.Store(at)
+		c.evaluations[o].Add(1)
+		c.seen(at)
+	}
+}
+
+// seen notes when the rule was evaluated; the newest time wins.
+func (c *ruleCounters) seen(at int64) {
+	for {
+		last := c.evaluated.Load()
+		if last >= at || c.evaluated.CompareAndSwap(last, at) {
+			return
+		}
 	}
 }
 
@@ -149,9 +156,6 @@ func (m *metrics) forgetRules(set *rules.Set) {
 // forget drops the series of a rule on a resource, each by its labels: to look
 // for them among those of all rules would take minutes where there are many.
 func (m *metrics) forget(on ruleOn) {
-	for _, name := range outcomeNames {
-		m.evaluations.DeleteLabelValues(on.rule, on.resource, name)
-	}
 	for _, reason := range failureReasons {
 		m.failures.DeleteLabelValues(on.rule, on.resource, reason)
 	}
@@ -165,6 +169,7 @@ func (m *metrics) forget(on ruleOn) {
 func (m *metrics) counts() map[ruleOn]RuleCounts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.drainLocked()
 	out := make(map[ruleOn]RuleCounts, len(m.rules))
 	for on, c := range m.rules {
 		out[on] = c.read()
@@ -175,7 +180,7 @@ func (m *metrics) counts() map[ruleOn]RuleCounts {
 func (c *ruleCounters) read() RuleCounts {
 	out := RuleCounts{Fixed: valueOf(c.fixes)}
 	for o, to := range [outcomes]*int64{&out.NoMatch, &out.Pass, &out.Patch, &out.Audit, &out.Skip, &out.Unknown, &out.Error} {
-		*to = valueOf(c.evaluations[o])
+		*to = c.evaluations[o].Load()
 		out.Evaluations += *to
 	}
 	for _, failures := range c.failures {
@@ -205,6 +210,10 @@ func (d *decision) countEvaluations(ran []*rules.Rule, result rules.Result) {
 		return
 	}
 	d.counted = true
+	if result.Passed() {
+		d.countPassed(result)
+		return
+	}
 	counters, at := d.policy.counters[d.resource], d.now.UnixNano()
 	verdicts, unmatched := result.Verdicts, result.Unmatched
 	for _, r := range ran {

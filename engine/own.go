@@ -7,17 +7,26 @@ import (
 	"github.com/rectifier-dev/rectifier/rules"
 )
 
+var (
+	coreEvents = schema.GroupResource{Resource: "events"}
+	newEvents  = schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
+	leases     = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
+)
+
 // own reports whether an object is part of the engine's own work: its Events and
 // its Lease. No rule is about those. Each fix of an Event would be told by another
 // Event, and each write to the Lease gets into the way of its renewal.
-func (e *Engine) own(resource schema.GroupResource, u *unstructured.Unstructured) bool {
-	switch resource {
-	case schema.GroupResource{Resource: "events"}, schema.GroupResource{Group: "events.k8s.io", Resource: "events"}:
+func (e *Engine) own(key Key, u *unstructured.Unstructured) bool {
+	switch key.Resource {
+	case coreEvents, newEvents:
 		return ownEvent(u)
-	case schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}:
-		return e.opts.Lease.Name != "" && u.GetNamespace() == e.opts.Lease.Namespace && u.GetName() == e.opts.Lease.Name
 	}
-	return false
+	return e.ownLease(key)
+}
+
+// ownLease reports whether an object is the engine's own Lease.
+func (e *Engine) ownLease(key Key) bool {
+	return key.Resource == leases && e.opts.Lease.Name != "" && key.Namespace == e.opts.Lease.Namespace && key.Name == e.opts.Lease.Name
 }
 
 // ownEvent reports whether an Event tells of the engine's own work.

@@ -83,8 +83,8 @@ patch: {merge: {metadata: {labels: {team: "`+v+`"}}}}`)
 		t.Error("a preview shows nothing")
 	} else {
 		for _, s := range subjects {
-			if s.object.GetNamespace() == f.ns && s.object.GetName() != "other" {
-				t.Errorf("a preview shows %s", s.object.GetName())
+			if s.key.Namespace == f.ns && s.key.Name != "other" {
+				t.Errorf("a preview shows %s", s.key.Name)
 			}
 		}
 	}

@@ -58,8 +58,8 @@ func (e *Engine) panicked(logger klog.Logger, resource schema.GroupResource, rec
 func (e *Engine) contain(resource schema.GroupResource, obj any) {
 	if p := recover(); p != nil {
 		logger := klog.Background().WithValues("resource", resource)
-		if u := unwrap(obj); u != nil {
-			logger = logger.WithValues("object", klog.KObj(u))
+		if o := unwrap(obj); o != nil {
+			logger = logger.WithValues("object", klog.KRef(o.Namespace(), o.Name()))
 		}
 		_ = e.panicked(logger, resource, p)
 	}

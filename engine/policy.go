@@ -17,7 +17,9 @@ type policy struct {
 	unread   string // why newer rules cannot be read, empty: they can
 	loaded   time.Time
 	lookups  map[schema.GroupVersionResource][]*rules.Lookup
-	managed  []schema.GroupVersionResource // those whose managedFields rules read
+	// namespaced are the resources that rules are about which read Namespaces.
+	namespaced []schema.GroupVersionResource
+	needs      *needs // what it takes of objects
 	// generation counts the policies with other rules. since has, for each rule,
 	// the one that brought its present version.
 	generation uint64
@@ -34,17 +36,18 @@ func newPolicy(set *rules.Set, problems []*rules.Problem) *policy {
 		lookups: map[schema.GroupVersionResource][]*rules.Lookup{},
 		since:   map[string]uint64{},
 		tracked: len(set.Lookups()) > 0,
+		needs:   newNeeds(set),
 	}
 	for _, r := range set.All() {
 		p.since[r.Name] = 0
 	}
+	for _, resource := range set.Resources() {
+		if slices.ContainsFunc(set.For(resource), func(r *rules.Rule) bool { return r.NeedsNamespace || r.OptOut }) {
+			p.namespaced = append(p.namespaced, resource)
+		}
+	}
 	for _, l := range set.Lookups() {
 		p.lookups[l.Resource] = append(p.lookups[l.Resource], l)
-	}
-	for _, resource := range watched(set) {
-		if set.ReadsManagedFields(resource) {
-			p.managed = append(p.managed, resource)
-		}
 	}
 	return p
 }
@@ -104,21 +107,4 @@ func (e *Engine) served() []*policy {
 		return []*policy{inForce}
 	}
 	return []*policy{inForce, coming}
-}
-
-// needsManagedFields reports whether rules read the managedFields of a resource.
-func (e *Engine) needsManagedFields(resource schema.GroupVersionResource) bool {
-	return slices.ContainsFunc(e.served(), func(p *policy) bool { return slices.Contains(p.managed, resource) })
-}
-
-// stripped are the resources whose managedFields rules read, and are not in the
-// cache yet. Who asks before reading an object knows what that object lacks.
-func (e *Engine) stripped(p *policy) []schema.GroupVersionResource {
-	var out []schema.GroupVersionResource
-	for _, resource := range p.managed {
-		if e.informers.Stripped(resource) {
-			out = append(out, resource)
-		}
-	}
-	return out
 }

@@ -28,8 +28,8 @@ type PreviewOptions struct {
 // Preview is what the rules would do to one object at this moment.
 type Preview struct {
 	Info gvr.Info
-	// Object is the object in the cache, without managedFields unless a rule reads
-	// them: read-only.
+	// Object is the object in the cache, whole, but without managedFields unless a
+	// rule reads them: read-only.
 	Object *unstructured.Unstructured
 	// Result holds verdicts of all rules that can run.
 	Result rules.Result
@@ -58,6 +58,7 @@ const namespaceWait = 2 * time.Second
 // The error is as that of Once: what could not be looked at. All that could has
 // been, in that case too. When ctx ends, what has not been looked at is left.
 func (e *Engine) Preview(ctx context.Context, opts PreviewOptions, visit func(Preview)) error {
+	e.opts.FullObjects = true // people are shown them
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	e.informers.Use(watched(e.rules()))
@@ -136,8 +137,8 @@ func (e *Engine) failures() (out []string) {
 
 // subject is an object to be looked at.
 type subject struct {
-	info   gvr.Info
-	object *unstructured.Unstructured
+	info gvr.Info
+	key  Key
 }
 
 func (e *Engine) preview(ctx context.Context, opts PreviewOptions, visit func(Preview)) error {
@@ -149,51 +150,53 @@ func (e *Engine) preview(ctx context.Context, opts PreviewOptions, visit func(Pr
 		if ctx.Err() != nil {
 			return fmt.Errorf("%w: not done in time: %d of %d objects have been looked at", ErrUnreachable, i, len(all))
 		}
-		visit(e.previewObject(ctx, s, opts.ServerDryRun))
+		object, ok := e.informers.Get(s.info.Resource, s.key.Namespace, s.key.Name)
+		if ok && !e.own(s.key, object) { // it may have gone meanwhile
+			visit(e.previewObject(ctx, s, object, opts.ServerDryRun))
+		}
 	}
 	return nil
 }
 
-// subjects lists the objects of a resource in order.
+// subjects lists the objects of a resource in order, own Events among them.
 func (e *Engine) subjects(resource schema.GroupVersionResource, opts PreviewOptions) []subject {
 	info, ok := e.informers.Info(resource)
 	if !ok {
 		return nil
 	}
 	var out []subject
-	for _, o := range e.informers.List(resource) {
-		key := Key{Resource: resource.GroupResource(), Namespace: o.GetNamespace(), Name: o.GetName()}
-		selected := !e.own(key.Resource, o) && (opts.Select == nil || opts.Select(info, key.Namespace, key.Name))
+	for _, name := range e.informers.Keys(resource) {
+		key := Key{Resource: resource.GroupResource(), Namespace: name.Namespace, Name: name.Name}
+		selected := !e.ownLease(key) && (opts.Select == nil || opts.Select(info, key.Namespace, key.Name))
 		if selected && !e.excludes(key) {
-			out = append(out, subject{info, o})
+			out = append(out, subject{info, key})
 		}
 	}
 	slices.SortFunc(out, func(a, b subject) int {
-		return cmp.Or(strings.Compare(a.object.GetNamespace(), b.object.GetNamespace()), strings.Compare(a.object.GetName(), b.object.GetName()))
+		return cmp.Or(strings.Compare(a.key.Namespace, b.key.Namespace), strings.Compare(a.key.Name, b.key.Name))
 	})
 	return out
 }
 
-func (e *Engine) previewObject(ctx context.Context, s subject, ask bool) Preview {
-	out := Preview{Info: s.info, Object: s.object, Result: rules.Result{Object: s.object.Object}}
-	key := Key{Resource: s.info.Resource.GroupResource(), Namespace: s.object.GetNamespace(), Name: s.object.GetName()}
-	d := &decision{Engine: e, policy: e.policy.Load(), key: key, now: time.Now(), lookups: &lookups{Engine: e, object: key}, preview: true}
-	all, found := d.about(view{s.info.Resource, s.object}, s.info)
+func (e *Engine) previewObject(ctx context.Context, s subject, object *unstructured.Unstructured, ask bool) Preview {
+	out := Preview{Info: s.info, Object: object, Result: rules.Result{Object: object.Object}}
+	d := &decision{Engine: e, policy: e.policy.Load(), key: s.key, now: time.Now(), lookups: &lookups{Engine: e, object: s.key}, preview: true}
+	all, found := d.about(view{s.info.Resource, object}, s.info)
 	for deadline := time.Now().Add(namespaceWait); !found && time.Now().Before(deadline) && ctx.Err() == nil; {
 		time.Sleep(20 * time.Millisecond)
 		all, found = d.about(d.view, s.info)
 	}
 	if !found {
-		out.Unknown = fmt.Sprintf("its Namespace %q is not known", key.Namespace)
+		out.Unknown = fmt.Sprintf("its Namespace %q is not known", s.key.Namespace)
 		return out
 	}
 	if !ask {
-		out.Result = rules.Settle(all, d.input(s.object.Object))
+		out.Result = rules.Settle(all, d.input(object.Object))
 		return out
 	}
 	// The server does not keep what it was only asked, so it is asked about the
 	// first requests.
-	out.Result = d.evaluate(all, s.object.Object)
+	out.Result = d.evaluate(all, object.Object)
 	if len(out.Result.Requests) > 0 {
 		out.Result, out.Server = d.ask(ctx, all, out.Result)
 	}

@@ -75,15 +75,21 @@ func (f *fixture) reads(resource string) []controlplane.AuditEvent {
 // listed and watched once from begin to end.
 func (f *fixture) wantOneInformer(resource string) {
 	f.Helper()
+	f.wantInformers(resource, 1)
+}
+
+// wantInformers is wantOneInformer where a resource was read several times.
+func (f *fixture) wantInformers(resource string, n int) {
+	f.Helper()
 	f.stop()
 	var reads []controlplane.AuditEvent
 	testcluster.Eventually(f, 10*time.Second, func() error {
-		if reads = f.reads(resource); len(reads) == 0 {
-			return fmt.Errorf("no watch of %s is logged", resource)
+		if reads = f.reads(resource); len(reads) < n {
+			return fmt.Errorf("%d watches of %s are logged, not %d", len(reads), resource, n)
 		}
 		return nil
 	})
-	if len(reads) != 1 {
+	if len(reads) != n {
 		f.Errorf("%d lists and watches of %s", len(reads), resource)
 		for _, e := range reads {
 			f.Log(e.Verb, e.RequestURI)

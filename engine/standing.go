@@ -47,7 +47,7 @@ const (
 	parkedFailing        = "failing"
 	parkedUnfit          = "unfit"           // it names a part of objects that the resource does not have
 	parkedLookup         = "lookup"          // what it looks up is not available
-	parkedManagedFields  = "managed_fields"  // they have not been read yet
+	parkedFields         = "fields"          // they have not been read yet
 	parkedSchema         = "schema"          // that of the kind is not known
 	parkedNamespaces     = "namespaces"      // they are not available
 	parkedPatchForbidden = "patch_forbidden" // somewhere at least

@@ -48,8 +48,13 @@ type objectState struct {
 	lastWait  time.Duration // until then, when that was set
 	told      bool          // one of the failures has been logged
 	split     bool
+	late      bool              // an expression ran out of time
 	held      map[string]*hold  // by rule
 	reported  map[string]string // the last error told of, by rule
+
+	// waits says that a newer version of the object is of interest, changed or not.
+	// The table's lock guards it: it is what the last worker has left.
+	waits bool
 
 	// Set by informers, whoever has the key:
 	resynced  atomic.Bool
@@ -107,7 +112,7 @@ func (s *objectState) caughtUp(cached string) {
 	if s == nil {
 		return
 	}
-	s.atLeast, s.stale = "", ""
+	s.atLeast, s.stale, s.late = "", "", false
 	if s.doubted != cached {
 		s.doubted = ""
 	}
@@ -218,6 +223,35 @@ func (s *objectState) release(rule string) {
 type objectTable struct {
 	mu     sync.Mutex
 	states map[Key]*objectState
+	busy   map[Key]struct{} // those that a worker has
+}
+
+// begin notes that a worker has a key, end that it has done with it.
+func (t *objectTable) begin(key Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.busy == nil {
+		t.busy = map[Key]struct{}{}
+	}
+	t.busy[key] = struct{}{}
+}
+
+func (t *objectTable) end(key Key) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.busy, key)
+}
+
+// waits reports whether a newer version of an object is of interest, changed or not:
+// see immaterial.
+func (t *objectTable) waits(key Key) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, busy := t.busy[key]; busy {
+		return true
+	}
+	s := t.states[key]
+	return s != nil && s.waits
 }
 
 // get returns the state of the object with that uid, nil if there is none: a
@@ -268,7 +302,8 @@ func (t *objectTable) keep(key Key, s *objectState) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s.atLeast == "" && s.stale == "" && s.doubted == "" && s.disputed == "" && s.delays == 0 && !s.split && len(s.held) == 0 && len(s.reported) == 0 {
+	s.waits = s.atLeast != "" || s.stale != "" || s.doubted != "" || s.disputed != "" || s.delays > 0 || s.split || s.late || len(s.held) > 0
+	if !s.waits && len(s.reported) == 0 {
 		delete(t.states, key)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/rules"
+	"github.com/rectifier-dev/rectifier/rules/expression"
 )
 
 // Key is what the queue carries: one object, whatever the version it is read
@@ -34,62 +36,6 @@ const staleWait = 100 * time.Millisecond
 // unknownWait is how soon an object is looked at again for which something
 // that a rule needs to know was not known. An event usually comes first.
 const unknownWait = time.Second
-
-// handler makes the event handlers of one informer. They only enqueue: the
-// object itself, if rules are about it, and what depends on it.
-func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
-	changed := func(old, obj any, initial bool) {
-		defer e.contain(resource.GroupResource(), obj)
-		p := e.policy.Load()
-		if len(p.rules.For(resource)) > 0 {
-			e.enqueue(resource.GroupResource(), obj)
-		}
-		if !initial {
-			e.affect(p, resource, unwrap(old), unwrap(obj))
-		}
-	}
-	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(obj any, initial bool) { changed(nil, obj, initial) },
-		UpdateFunc: func(old, obj any) {
-			if was, is := unwrap(old), unwrap(obj); was != nil && is != nil && was.GetResourceVersion() == is.GetResourceVersion() {
-				e.objects.resynced(Key{Resource: resource.GroupResource(), Namespace: is.GetNamespace(), Name: is.GetName()})
-			}
-			changed(old, obj, false)
-		},
-		DeleteFunc: func(obj any) { changed(obj, obj, false) },
-	}
-}
-
-// enqueue puts an object's key into the queue; tombstones are unwrapped.
-func (e *Engine) enqueue(resource schema.GroupResource, obj any) {
-	if u := unwrap(obj); u != nil && e.own(resource, u) {
-		return // views would pass it over
-	}
-	name, err := cache.DeletionHandlingObjectToName(obj)
-	if err != nil {
-		klog.Background().Error(err, "Informer handed out something that is no object", "resource", resource)
-		return
-	}
-	e.add(Key{Resource: resource, Namespace: name.Namespace, Name: name.Name})
-}
-
-// add is the only way into the queue. What is excluded stays out here, and is not
-// looked for again: exclusions do not change.
-func (e *Engine) add(key Key) {
-	if e.excludes(key) {
-		return
-	}
-	e.pending.begin(key)
-	e.arrivals.note(key)
-	e.queue.Add(key)
-}
-
-// enqueueAll enqueues all objects of a resource.
-func (e *Engine) enqueueAll(resource schema.GroupVersionResource) {
-	for _, name := range e.informers.Keys(resource) {
-		e.add(Key{Resource: resource.GroupResource(), Namespace: name.Namespace, Name: name.Name})
-	}
-}
 
 // runWorker handles keys until the queue is shut down.
 func (e *Engine) runWorker(ctx context.Context) {
@@ -154,7 +100,7 @@ func (e *Engine) syncRecovered(ctx context.Context, key Key) (next time.Duration
 // view is an object as one informer has it.
 type view struct {
 	resource schema.GroupVersionResource
-	object   *unstructured.Unstructured // of the cache: read-only
+	object   *unstructured.Unstructured // the fields that are kept of it; read-only
 }
 
 // sync brings one object in line with the rules, in each version that rules
@@ -163,14 +109,15 @@ type view struct {
 func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err error) {
 	e.syncs.Add(1)
 	since := e.arrivals.take(key)
+	e.objects.begin(key) // before the object is read
+	defer e.objects.end(key)
 	defer func() {
 		if err != nil {
 			e.arrivals.again(key, since)
 		}
 	}()
 	p := e.policy.Load()
-	stripped := e.stripped(p)
-	views := e.views(p.rules, key)
+	survey, views := e.look(p, key)
 	if len(views) == 0 {
 		e.objects.forget(key)
 		e.dependents.forget(key)
@@ -187,7 +134,7 @@ func (e *Engine) sync(ctx context.Context, key Key) (next time.Duration, err err
 	state.caughtUp(views[0].object.GetResourceVersion())
 	d := &decision{
 		Engine: e, policy: p, key: key, state: state, now: time.Now(), since: since, lookups: &lookups{Engine: e, object: key},
-		known: e.contentions.knows(key, views[0].object.GetUID()), stripped: stripped,
+		known: e.contentions.knows(key, views[0].object.GetUID()), survey: survey,
 	}
 	defer func() {
 		e.objects.keep(key, d.state)
@@ -224,6 +171,17 @@ func (d *decision) forgiveFailures() {
 	d.state.delays, d.state.told = 0, false
 }
 
+// look returns an object as the informers have it, with what is known of resources at
+// that moment.
+func (e *Engine) look(p *policy, key Key) (*resourceSurvey, []view) {
+	for {
+		survey := e.survey(p)
+		if views := e.views(p.rules, key); e.informers.Epoch() == survey.epoch {
+			return survey, views
+		}
+	}
+}
+
 // views returns an object as the informers have it, in the order of versions;
 // none if it is gone, or part of the engine's own work. An informer that has an older state
 // of it than another one is passed over: its event is still to come.
@@ -232,7 +190,7 @@ func (e *Engine) views(set *rules.Set, key Key) []view {
 	for _, resource := range set.Versions(key.Resource) {
 		object, ok := e.informers.Get(resource, key.Namespace, key.Name)
 		switch {
-		case !ok || e.own(key.Resource, object):
+		case !ok || e.own(key, object):
 		case len(out) > 0 && older(object.GetResourceVersion(), out[0].object.GetResourceVersion()):
 		case len(out) > 0 && older(out[0].object.GetResourceVersion(), object.GetResourceVersion()):
 			out = []view{{resource, object}}
@@ -245,7 +203,7 @@ func (e *Engine) views(set *rules.Set, key Key) []view {
 
 // decide runs the rules on one view and carries the decision out.
 func (d *decision) decide(ctx context.Context, v view) error {
-	info, ok := d.informers.Info(v.resource)
+	info, ok := d.survey.infos[v.resource]
 	if !ok {
 		return nil // gone, or not known for now; what comes back, or is known again, is enqueued anew
 	}
@@ -287,21 +245,29 @@ type decision struct {
 	hasStatus    bool
 	namespace    map[string]any // its Namespace; nil where no rule reads it
 	lookups      *lookups
-	stripped     []schema.GroupVersionResource
-	counted      bool          // what rules make of this view has been counted
-	sent         bool          // the last request went out
-	preview      bool          // verdicts of all rules are wanted, and the server is only asked
-	recheck      time.Time     // when it is due again; zero: never
-	state        *objectState  // nil as long as there is nothing to remember
-	known        bool          // rules have written to it lately
-	noted        []*rules.Rule // those whose write has been remembered
-	gone         bool          // it is not there any more
-	wrote        bool          // something was accepted: the object is another one now
+	survey       *resourceSurvey // of when the object was read
+	runnable     *runnable       // the rules that can run on it; nil: there is no index of them
+	counted      bool            // what rules make of this view has been counted
+	sent         bool            // the last request went out
+	preview      bool            // verdicts of all rules are wanted, and the server is only asked
+	recheck      time.Time       // when it is due again; zero: never
+	state        *objectState    // nil as long as there is nothing to remember
+	known        bool            // rules have written to it lately
+	noted        []*rules.Rule   // those whose write has been remembered
+	gone         bool            // it is not there any more
+	wrote        bool            // something was accepted: the object is another one now
 }
 
 func (d *decision) evaluate(rs []*rules.Rule, object map[string]any) rules.Result {
-	result := rules.Evaluate(rs, d.input(object))
+	return d.concluded(rules.Evaluate(rs, d.input(object)))
+}
+
+// concluded notes when an object has to be looked at again because of a result.
+func (d *decision) concluded(result rules.Result) rules.Result {
 	d.recheckAt(result.Recheck)
+	if slices.ContainsFunc(result.Verdicts, func(v rules.Verdict) bool { return errors.Is(v.Err, expression.ErrDeadline) }) {
+		d.remember().late = true
+	}
 	return result
 }
 

@@ -78,7 +78,7 @@ func (d *decision) patch(ctx context.Context, request *rules.Request, version st
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	d.sent = true
-	return d.writer.Resource(d.resource).Namespace(d.key.Namespace).Patch(ctx, d.key.Name, request.Type(), body, options, subresources...)
+	return d.writer().Resource(d.resource).Namespace(d.key.Namespace).Patch(ctx, d.key.Name, request.Type(), body, options, subresources...)
 }
 
 // target names what a request writes: group/version/resource/subresource.

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rectifier-dev/rectifier/gvr/projection"
 )
 
-// Adapt brings running informers in line with what Options.Indexers and Options.ManagedFields say now. An index that is
-// wanted and not there is added, without a request; one that is not wanted any more stays until its informer ends, as
-// client-go cannot drop it. Where managedFields are wanted that were left out, the objects have to be read again, by a
-// second informer: the first one serves until the store of the second has synced. Stripped says how far that is. All
-// other informers keep running.
+// Adapt brings running informers in line with what Options.Indexers and Options.Fields say now. An index that is wanted
+// and not there is added, without a request; one that is not wanted any more stays until its informer ends, as client-go
+// cannot drop it. Where fields are wanted that were left out, the objects have to be read again, by a second informer
+// that keeps those too: the first one serves until the store of the second has synced. Holds says how far that is. All
+// other informers keep running, those too whose objects have more than is wanted.
 func (m *Manager) Adapt() error {
 	m.adapting.Lock() // AddIndexers must not run twice at a time: GetIndexers is the store's own map
 	defer m.adapting.Unlock()
@@ -27,19 +28,16 @@ func (m *Manager) Adapt() error {
 	return errors.Join(errs...)
 }
 
-// readMore starts successors of informers whose objects lack managedFields, and returns all that run.
+// readMore starts successors of informers whose objects lack fields, and returns all that run.
 func (m *Manager) readMore() (running []*informer, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var errs []error
 	for _, r := range m.resources {
-		wanted := m.wantsManagedFields(r.gvr)
+		if err := m.readMoreLocked(r); err != nil {
+			errs = append(errs, err)
+		}
 		for _, i := range r.informers {
-			if wanted && !i.managedFields && i.successor == nil {
-				if err := m.succeedLocked(i); err != nil {
-					errs = append(errs, fmt.Errorf("read %s with managedFields: %w", r.gvr.GroupResource(), err))
-				}
-			}
 			for ; i != nil; i = i.successor {
 				running = append(running, i)
 			}
@@ -48,18 +46,55 @@ func (m *Manager) readMore() (running []*informer, err error) {
 	return running, errors.Join(errs...)
 }
 
-// succeedLocked starts the successor of an informer. What becomes of that is not told before it serves: if it cannot
-// read the objects, the one before goes on.
-func (m *Manager) succeedLocked(old *informer) error {
-	client, err := m.options.NewClient(old.status.Resource)
+// readMoreLocked starts successors of those informers of a resource whose objects lack fields that are wanted. One that
+// is filling its store and would lack them too is replaced.
+func (m *Manager) readMoreLocked(r *resource) error {
+	if len(r.informers) == 0 {
+		return nil
+	}
+	wanted := m.wantedLocked(r)
+	var errs []error
+	for _, i := range r.informers {
+		fields := i.fields
+		if i.successor != nil {
+			fields = i.successor.fields
+		}
+		if fields.Covers(wanted) {
+			continue
+		}
+		if err := m.succeedLocked(i, fields.Union(wanted)); err != nil {
+			errs = append(errs, fmt.Errorf("read %s with more fields: %w", r.gvr.GroupResource(), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// wantedLocked is what is to be kept of a resource's objects.
+func (m *Manager) wantedLocked(r *resource) projection.Fields {
+	if m.options.Fields == nil {
+		return projection.Whole()
+	}
+	return m.options.Fields(r.gvr, r.lastInfo)
+}
+
+// succeedLocked starts the successor of an informer, in place of one that does not serve yet. What becomes of it is not
+// told before it serves: if it cannot read the objects, the one before goes on.
+func (m *Manager) succeedLocked(old *informer, fields projection.Fields) error {
+	projector := projection.New(fields)
+	client, err := m.options.NewClient(old.status.Resource, projector)
 	if err != nil {
 		return fmt.Errorf("create its client: %w", err)
 	}
-	next, err := m.newInformer(client, old.status.Resource, old.status.Namespace)
+	next, err := m.newInformer(client, projector, old.status.Resource, old.status.Namespace)
 	if err != nil {
 		return fmt.Errorf("create its informer: %w", err)
 	}
-	old.successor, next.unseen = next, true
+	if replaced := old.successor; replaced != nil {
+		replaced.stopped = true
+		replaced.cancel()
+	}
+	next.unseen, next.served = true, make(chan struct{})
+	old.successor = next
 	m.runLocked(next, func(ctx context.Context) { m.takeOver(ctx, old, next) })
 	return nil
 }
@@ -67,6 +102,7 @@ func (m *Manager) succeedLocked(old *informer) error {
 // takeOver has a successor serve whose store has synced. Its handler is given all of its objects, and the one before,
 // which runs on until then, the deletions that neither of them has seen.
 func (m *Manager) takeOver(ctx context.Context, old, next *informer) {
+	defer close(next.served)
 	m.mu.Lock()
 	if next.stopped || m.stopped {
 		m.mu.Unlock()
@@ -74,6 +110,7 @@ func (m *Manager) takeOver(ctx context.Context, old, next *informer) {
 	}
 	gvr, namespace := next.status.Resource, next.status.Namespace
 	m.resources[gvr].informers[namespace] = next
+	m.epoch.Add(1)
 	old.stopped, old.successor, next.unseen = true, nil, false
 	next.health.synced = true
 	next.status = old.status
@@ -83,6 +120,12 @@ func (m *Manager) takeOver(ctx context.Context, old, next *informer) {
 
 	if next.addHandler() == nil { // it fails if the informer has been stopped
 		done(ctx, next.delivered)
+	}
+	if old.served != nil { // it is a successor itself, and may not have done with the one before
+		select {
+		case <-ctx.Done():
+		case <-old.served:
+		}
 	}
 	old.cancel()
 	<-old.ended
@@ -109,10 +152,6 @@ func (i *informer) deleteMissing(from cache.Store) {
 			i.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: key, Obj: obj})
 		}
 	}
-}
-
-func (m *Manager) wantsManagedFields(gvr schema.GroupVersionResource) bool {
-	return m.options.ManagedFields != nil && m.options.ManagedFields(gvr)
 }
 
 func (m *Manager) addIndexes(i *informer) error {

@@ -9,16 +9,40 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/rectifier-dev/rectifier/gvr/projection"
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 )
+
+// fieldsOf are some fields.
+func fieldsOf(names ...string) projection.Fields {
+	f := projection.Fields{Set: fieldset.Empty()}
+	for _, name := range names {
+		f.Set = f.Set.Union(fieldset.Of(name))
+	}
+	return f
+}
+
+// wanted is what a test wants of ConfigMaps; of others, nothing is.
+type wanted struct {
+	atomic.Pointer[projection.Fields]
+}
+
+func (w *wanted) set(f projection.Fields) { w.Store(&f) }
+
+func (w *wanted) fields(gvr schema.GroupVersionResource, _ Info) projection.Fields {
+	if f := w.Load(); f != nil && gvr == configmaps {
+		return *f
+	}
+	return projection.Fields{}
+}
 
 // byFirstLetter is an index of objects by how their names begin.
 func byFirstLetter(obj any) ([]string, error) {
-	return []string{obj.(*unstructured.Unstructured).GetName()[:1]}, nil
+	return []string{obj.(*projection.Object).Name()[:1]}, nil
 }
 
 // An index that becomes necessary while informers run is there after Adapt,
@@ -63,31 +87,45 @@ func TestAdaptAddsIndexes(t *testing.T) {
 	}
 }
 
-// managedFields that become necessary are read anew, where they are, and
-// nowhere else; the index that comes at the same time is there too.
-func TestAdaptReadsManagedFields(t *testing.T) {
+// Fields that become necessary are read anew, where they are, and nowhere else; the index that comes at the same time is
+// there too. Fewer are not.
+func TestAdaptReadsFields(t *testing.T) {
 	server := newFakeServer(t, map[schema.GroupVersionResource]http.HandlerFunc{configmaps: healthy("a"), secrets: healthy("c")})
-	var wanted atomic.Bool
-	m, _, _ := run(t, Options{
-		Config:        server.config(),
-		ManagedFields: func(gvr schema.GroupVersionResource) bool { return wanted.Load() && gvr == configmaps },
-	}, configmaps, secrets)
+	var wanted wanted
+	m, _, _ := run(t, Options{Config: server.config(), Fields: wanted.fields}, configmaps, secrets)
 	eventually(t, 10*time.Second, m, configmaps, Synced, "")
 	eventually(t, 10*time.Second, m, secrets, Synced, "")
-	for _, want := range []bool{true, true, false} { // what is not needed any more costs no list either
-		wanted.Store(want)
-		if err := m.Adapt(); err != nil {
-			t.Error(err)
-		}
-		testcluster.Eventually(t, 10*time.Second, func() error {
-			if s := stateOf(m, configmaps); s.State != Synced || s.Objects != 1 || m.Stripped(configmaps) {
-				return fmt.Errorf("it is %s with %d objects, stripped: %v", s.State, s.Objects, m.Stripped(configmaps))
+	managed := fieldsOf("a")
+	managed.ManagedFields = true
+	for _, tc := range []struct {
+		what  string
+		want  projection.Fields
+		lists int
+	}{
+		{"a field", fieldsOf("a"), 2},
+		{"the same again", fieldsOf("a"), 2},
+		{"what is not needed any more costs no list either", projection.Fields{}, 2},
+		{"it is there still", fieldsOf("a"), 2},
+		{"another one", fieldsOf("b"), 3},
+		{"both are there", fieldsOf("a", "b"), 3},
+		{"managedFields", managed, 4},
+		{"everything", projection.Whole(), 5},
+	} {
+		t.Run(tc.what, func(t *testing.T) {
+			wanted.set(tc.want)
+			if err := m.Adapt(); err != nil {
+				t.Error(err)
 			}
-			return nil
+			testcluster.Eventually(t, 10*time.Second, func() error {
+				if s := stateOf(m, configmaps); s.State != Synced || s.Objects != 1 || !m.Holds(configmaps, tc.want) {
+					return fmt.Errorf("it is %s with %d objects, holds the fields: %v", s.State, s.Objects, m.Holds(configmaps, tc.want))
+				}
+				return nil
+			})
+			if c, s := server.count("LIST configmaps"), server.count("LIST secrets"); c != tc.lists || s != 1 {
+				t.Errorf("%d lists of ConfigMaps and %d of Secrets, want %d and 1", c, s, tc.lists)
+			}
 		})
-	}
-	if c, s := server.count("LIST configmaps"), server.count("LIST secrets"); c != 2 || s != 1 {
-		t.Errorf("%d lists of ConfigMaps and %d of Secrets, want 2 and 1", c, s)
 	}
 }
 
@@ -98,6 +136,8 @@ type rereading struct {
 	logs    *logBuffer
 	answer  chan http.HandlerFunc // of the second list
 	deleted chan string
+	wanted  wanted
+	lists   atomic.Int32
 	renewed atomic.Int32
 	added   atomic.Int32
 	index   atomic.Pointer[cache.Indexers]
@@ -106,12 +146,11 @@ type rereading struct {
 
 func newRereading(t *testing.T) *rereading {
 	r := &rereading{answer: make(chan http.HandlerFunc), deleted: make(chan string, 10)}
-	var lists, wanted atomic.Int32
 	r.index.Store(&cache.Indexers{})
 	r.server = newFakeServer(t, map[schema.GroupVersionResource]http.HandlerFunc{
 		secrets: healthy("c"),
 		configmaps: func(w http.ResponseWriter, q *http.Request) {
-			if isWatch(q) || lists.Add(1) == 1 {
+			if isWatch(q) || r.lists.Add(1) == 1 {
 				healthy("kept", "gone")(w, q)
 				return
 			}
@@ -123,10 +162,10 @@ func newRereading(t *testing.T) *rereading {
 		},
 	})
 	r.Manager, r.logs, _ = run(t, Options{
-		Config:        r.server.config(),
-		ManagedFields: func(gvr schema.GroupVersionResource) bool { return wanted.Load() > 0 && gvr == configmaps },
-		Indexers:      func(schema.GroupVersionResource) cache.Indexers { return *r.index.Load() },
-		OnRenewal:     func(schema.GroupVersionResource) { r.renewed.Add(1) },
+		Config:    r.server.config(),
+		Fields:    r.wanted.fields,
+		Indexers:  func(schema.GroupVersionResource) cache.Indexers { return *r.index.Load() },
+		OnRenewal: func(schema.GroupVersionResource) { r.renewed.Add(1) },
 		Handler: func(gvr schema.GroupVersionResource) cache.ResourceEventHandler {
 			return cache.ResourceEventHandlerFuncs{
 				AddFunc:    func(any) { r.added.Add(1) },
@@ -136,20 +175,29 @@ func newRereading(t *testing.T) *rereading {
 	}, configmaps, secrets)
 	eventually(t, 10*time.Second, r.Manager, configmaps, Synced, "")
 	eventually(t, 10*time.Second, r.Manager, secrets, Synced, "")
-	wanted.Store(1)
+	r.wanted.set(fieldsOf("a"))
 	for range 2 { // the second time there is nothing to do
 		if err := r.Adapt(); err != nil {
 			t.Fatal(err)
 		}
 	}
+	r.listed(t, 2)
+	return r
+}
+
+// listed waits until there were so many lists of ConfigMaps.
+func (r *rereading) listed(t *testing.T, want int32) {
+	t.Helper()
 	testcluster.Eventually(t, 10*time.Second, func() error {
-		if n := lists.Load(); n != 2 {
-			return fmt.Errorf("%d lists", n)
+		if n := r.lists.Load(); n != want {
+			return fmt.Errorf("%d lists, not %d", n, want)
 		}
 		return nil
 	})
-	return r
 }
+
+// holds says whether the objects have the first field that they lacked.
+func (r *rereading) holds() bool { return r.Holds(configmaps, fieldsOf("a")) }
 
 // wantServed says that the first informer serves as if nothing were.
 func (r *rereading) wantServed(t *testing.T) {
@@ -157,12 +205,12 @@ func (r *rereading) wantServed(t *testing.T) {
 	if s := stateOf(r.Manager, configmaps); s.State != Synced || s.Objects != 2 || !r.Synced(configmaps) {
 		t.Errorf("it is %s (%s) with %d objects", s.State, s.Reason, s.Objects)
 	}
-	if _, ok := r.Get(configmaps, "default", "gone"); !ok || !r.Stripped(configmaps) {
+	if _, ok := r.Get(configmaps, "default", "gone"); !ok || r.holds() {
 		t.Error("the store before does not serve")
 	}
 }
 
-// The informer that lacks managedFields serves until another one has synced. Indexes come to both, and a deletion that
+// The informer that lacks fields serves until another one has synced. Indexes come to both, and a deletion that
 // neither saw is told.
 func TestTheStoreBeforeServesMeanwhile(t *testing.T) {
 	r := newRereading(t)
@@ -181,7 +229,7 @@ func TestTheStoreBeforeServesMeanwhile(t *testing.T) {
 		}
 		return nil
 	})
-	if s := stateOf(r.Manager, configmaps); s.State != Synced || s.Objects != 1 || r.Stripped(configmaps) {
+	if s := stateOf(r.Manager, configmaps); s.State != Synced || s.Objects != 1 || !r.holds() {
 		t.Errorf("it is %s (%s) with %d objects", s.State, s.Reason, s.Objects)
 	}
 	if found, err := r.ByIndex(configmaps, "first", "k"); err != nil || len(found) != 1 {
@@ -215,7 +263,7 @@ func TestASuccessorThatCannotRead(t *testing.T) {
 	r.wantServed(t)
 	r.answer <- healthy("kept")
 	testcluster.Eventually(t, 20*time.Second, func() error {
-		if r.Stripped(configmaps) {
+		if !r.holds() {
 			return errors.New("the store before still serves")
 		}
 		return nil
@@ -244,5 +292,80 @@ func TestASuccessorGoesWithItsResource(t *testing.T) {
 	r.takeOver(t.Context(), old, next) // as if its store had synced at that moment
 	if _, ok := r.Get(configmaps, "default", "kept"); ok || r.renewed.Load() > 0 {
 		t.Error("it still serves")
+	}
+}
+
+// More is wanted while a successor fills its store: another one takes its place, with all that was wanted so far.
+func TestASuccessorThatLacksFieldsIsReplaced(t *testing.T) {
+	r := newRereading(t)
+	r.mu.Lock()
+	replaced := r.resources[configmaps].informers[""].successor
+	r.mu.Unlock()
+	r.wanted.set(fieldsOf("b"))
+	if err := r.Adapt(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-replaced.ended:
+	case <-time.After(10 * time.Second):
+		t.Fatal("it goes on")
+	}
+	r.listed(t, 3)
+	r.wantServed(t)
+	r.answer <- healthy("kept")
+	testcluster.Eventually(t, 10*time.Second, func() error {
+		if n := r.renewed.Load(); n != 1 || !r.Holds(configmaps, fieldsOf("a", "b")) {
+			return fmt.Errorf("%d renewals, and not both fields", n)
+		}
+		return nil
+	})
+	if got := <-r.deleted; got != "default/gone" {
+		t.Errorf("%s was deleted", got)
+	}
+}
+
+// A successor is succeeded in its turn while it still takes over: what went before either of them had read is told.
+func TestASuccessorOfASuccessor(t *testing.T) {
+	r := newRereading(t)
+	r.mu.Lock()
+	first := r.resources[configmaps].informers[""]
+	second := first.successor
+	r.mu.Unlock()
+	block := make(chan struct{})
+	second.handler = cache.ResourceEventHandlerFuncs{AddFunc: func(any) { <-block }} // it takes its time
+	r.answer <- healthy("kept")
+	testcluster.Eventually(t, 10*time.Second, func() error {
+		if !r.holds() {
+			return errors.New("it does not serve yet")
+		}
+		return nil
+	})
+	r.wanted.set(fieldsOf("b"))
+	if err := r.Adapt(); err != nil {
+		t.Fatal(err)
+	}
+	r.listed(t, 3)
+	r.answer <- healthy("kept")
+	testcluster.Eventually(t, 10*time.Second, func() error {
+		if !r.Holds(configmaps, fieldsOf("b")) {
+			return errors.New("the second one does not serve yet")
+		}
+		return nil
+	})
+	close(block)
+	select {
+	case got := <-r.deleted:
+		if got != "default/gone" {
+			t.Errorf("%s was deleted", got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("a deletion is lost")
+	}
+	for _, i := range []*informer{first, second} {
+		select {
+		case <-i.ended:
+		case <-time.After(10 * time.Second):
+			t.Fatal("an informer goes on")
+		}
 	}
 }

@@ -95,7 +95,7 @@ func TestEachAttemptIsOneRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client, err := clients.forResource(crdResource)
+		client, err := clients.forResource(crdResource, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,6 +16,7 @@ func (m *Manager) changeLocked(s *Status, state State, reason string) {
 		s.Since = time.Now()
 	}
 	s.State, s.Reason = state, reason
+	m.epoch.Add(1)
 	m.pending = append(m.pending, *s)
 }
 

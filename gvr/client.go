@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"net/http"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/rectifier-dev/rectifier/gvr/projection"
 )
 
 // Reads have a rate limit of their own, so that a burst of lists never delays a write. It is there to bound a
@@ -44,14 +47,18 @@ func newClients(config *rest.Config) (*clients, error) {
 	return &clients{config: config, http: httpClient}, nil
 }
 
-// forResource is the default Options.NewClient: a dynamic client over a REST client that belongs to one resource.
-//
-// This is the seam for decoding less. The REST client decodes lists and watch events with the config's
-// NegotiatedSerializer, which dynamic.ConfigFor sets to unstructured JSON. Whoever wants another decoder (one that
-// keeps only the fields which the rules on this resource read) replaces it here, between ConfigFor and
-// RESTClientForConfigAndClient, or passes an Options.NewClient that does.
-func (c *clients) forResource(gvr schema.GroupVersionResource) (dynamic.Interface, error) {
+// projecting is the default Options.NewClient: it decodes what is kept.
+func (c *clients) projecting(gvr schema.GroupVersionResource, projector *projection.Projector) (dynamic.Interface, error) {
+	return c.forResource(gvr, projector.Serializer())
+}
+
+// forResource makes a dynamic client over a REST client that belongs to one resource, and decodes lists and watch events
+// with a serializer. Nil means that of dynamic.ConfigFor: whole objects.
+func (c *clients) forResource(gvr schema.GroupVersionResource, serializer runtime.NegotiatedSerializer) (dynamic.Interface, error) {
 	config := dynamic.ConfigFor(c.config)
+	if serializer != nil {
+		config.NegotiatedSerializer = serializer
+	}
 	config.GroupVersion = new(gvr.GroupVersion())
 	config.APIPath = "/apis"
 	if gvr.Group == "" {

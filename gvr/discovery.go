@@ -141,7 +141,7 @@ var crdBackoff = wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.3, Ste
 
 // watchCRDs starts the informer for CRDs. Where it may not list them it keeps trying, quietly.
 func (m *Manager) watchCRDs(ctx context.Context) error {
-	client, err := m.clients.forResource(crdResource)
+	client, err := m.clients.forResource(crdResource, nil)
 	if err != nil {
 		return err
 	}
@@ -221,6 +221,7 @@ func (m *Manager) crdDeleted(obj any) {
 func (m *Manager) crdEvent(change func()) {
 	m.mu.Lock()
 	change()
+	m.epoch.Add(1)
 	live := m.world.crdsLive
 	if live {
 		m.reconcileLocked()

@@ -2,7 +2,8 @@
 //
 // It answers two questions for the engine. What is this resource: is it served, namespaced, does it have
 // /status and /scale, where does /scale keep its replicas? And what are its objects: a read-only cache per
-// GroupVersionResource (GVR), for the whole cluster or for each namespace that the engine is limited to.
+// GroupVersionResource (GVR), for the whole cluster or for each namespace that the engine is limited to. Of each object
+// it keeps the fields that somebody wants (Options.Fields), as text: see gvr/projection.
 //
 // # Data flow
 //
@@ -23,8 +24,9 @@
 // seen within 20 s, a stop takes effect at once, and this package knows and says what goes on.
 //
 // What is in use can change at any time: Use starts and stops informers, and Adapt gives those that go on the indexes
-// that have become necessary; where objects have to be read again, the store before serves meanwhile. Neither touches
-// an informer whose resource is wanted as it was.
+// that have become necessary, and has objects read again of which more is wanted than is kept: the store before serves
+// meanwhile. So does a change of what a resource is. None of it touches an informer whose resource is wanted as it was,
+// or with less.
 //
 // # What an informer's end means
 //
@@ -41,6 +43,6 @@
 // # Concurrency
 //
 // All methods of Manager are safe from everywhere, also from handlers and from OnStateChange. Objects that come out
-// of the cache are shared: never modify them. The offline half (Catalog, ResourceCandidates, KindMatches,
+// of the cache are the caller's: each is parsed when it is asked for. The offline half (Catalog, ResourceCandidates, KindMatches,
 // ClusterScoped) needs no cluster and no client.
 package gvr

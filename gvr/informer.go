@@ -9,12 +9,13 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/rectifier-dev/rectifier/gvr/projection"
 )
 
 // informer is one informer for one resource and scope, from its start to its stop; it is never started again.
@@ -24,11 +25,12 @@ type informer struct {
 	handler cache.ResourceEventHandler // nil: none
 	// delivered is done when the handler has been given the whole first list,
 	// which is later than the store has it. Nil before addHandler, and without a handler.
-	delivered     cache.DoneChecker
-	cancel        context.CancelFunc
-	ended         chan struct{} // closed when it has ended, and the handler gets nothing more
-	managedFields bool          // whether its objects keep theirs
-	count         count         // of the store
+	delivered cache.DoneChecker
+	cancel    context.CancelFunc
+	ended     chan struct{}     // closed when it has ended, and the handler gets nothing more
+	fields    projection.Fields // what its objects keep
+	count     count             // of the store
+	served    chan struct{}     // of a successor: closed when nothing is left to do of its taking over
 
 	stopped bool // what comes in after this is not news any more
 	health  health
@@ -39,20 +41,17 @@ type informer struct {
 }
 
 // newInformer makes an informer; addHandler gives it its handler, and runLocked starts it.
-func (m *Manager) newInformer(client dynamic.Interface, gvr schema.GroupVersionResource, namespace string) (*informer, error) {
+func (m *Manager) newInformer(client dynamic.Interface, projector *projection.Projector, gvr schema.GroupVersionResource, namespace string) (*informer, error) {
 	i := &informer{
 		health: health{resource: gvr.GroupResource(), namespace: namespace},
 		status: Status{Resource: gvr, Namespace: namespace},
 		ended:  make(chan struct{}),
+		fields: projector.Fields(),
 	}
 	report := func(verb string, err error) { m.observed(i, verb, err) }
 	client = &attempts{Interface: client, backoff: attemptBackoff, report: report}
 	i.shared = dynamicinformer.NewFilteredDynamicInformer(client, gvr, namespace, m.options.Resync, m.indexers(gvr), nil).Informer()
-	transform := stripManagedFields
-	if i.managedFields = m.wantsManagedFields(gvr); i.managedFields {
-		transform = keepAll
-	}
-	if err := prepare(i.shared, transform, report); err != nil {
+	if err := prepare(i.shared, projector.Transform, report); err != nil {
 		return nil, err
 	}
 	if m.options.Handler != nil {
@@ -102,16 +101,6 @@ func prepare(shared cache.SharedIndexInformer, transform cache.TransformFunc, re
 	return nil
 }
 
-// stripManagedFields drops what is often half of an object.
-func stripManagedFields(obj any) (any, error) {
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		u.SetManagedFields(nil)
-	}
-	return obj, nil
-}
-
-func keepAll(obj any) (any, error) { return obj, nil }
-
 // runLocked starts an informer, and calls filled when its store has synced. The context is that of the informer.
 func (m *Manager) runLocked(i *informer, filled func(context.Context)) {
 	ctx, cancel := context.WithCancel(m.ctx)
@@ -122,6 +111,9 @@ func (m *Manager) runLocked(i *informer, filled func(context.Context)) {
 	})
 	m.goroutines.Go(func() {
 		if done(ctx, i.shared.HasSyncedChecker()) {
+			m.mu.Lock()
+			m.epoch.Add(1)
+			m.mu.Unlock()
 			filled(ctx)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -18,6 +19,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+
+	"github.com/rectifier-dev/rectifier/gvr/projection"
 )
 
 // Options configure a Manager. Only Config is required.
@@ -33,26 +36,31 @@ type Options struct {
 	Resync time.Duration
 	// DiscoveryInterval is the time between two looks at what the cluster serves. 0 means 10 s.
 	DiscoveryInterval time.Duration
-	// NewClient makes the client that lists and watches one resource. It is called once each time a resource is
-	// started; it must neither do requests nor call the Manager. Nil means a dynamic client over Config, with one
-	// HTTP connection for all.
-	NewClient func(schema.GroupVersionResource) (dynamic.Interface, error)
-	// Handler makes the handler for the events of one resource. It is called once for each informer, and must not call
-	// the Manager; the handler itself may. Nil, or a nil handler, means no events. client-go calls a handler from one
+	// NewClient makes the client that lists and watches one resource. It is called each time an informer of that is
+	// started; it must neither do requests nor call the Manager. A client may decode with the Projector's Serializer,
+	// or decode whole objects, which are then reduced. Nil means a dynamic client over Config that does the first, with
+	// one HTTP connection for all.
+	NewClient func(schema.GroupVersionResource, *projection.Projector) (dynamic.Interface, error)
+	// DecodeWhole has the clients that are made without NewClient decode objects as client-go does, whatever is kept of
+	// them. It takes several times the work.
+	DecodeWhole bool
+	// Handler makes the handler for the events of one resource, whose objects are *projection.Object. It is called once
+	// for each informer, and must not call the Manager; the handler itself may. Nil, or a nil handler, means no events. client-go calls a handler from one
 	// goroutine per informer: with several Namespaces, handlers of the same resource run side by side.
 	Handler func(schema.GroupVersionResource) cache.ResourceEventHandler
-	// Indexers gives the indexes of one resource's stores, for ByIndex. It is called like Handler, and by Adapt. All
-	// stores have the index by namespace besides. Nil, or a nil result, means no others.
+	// Indexers gives the indexes of one resource's stores, for ByIndex. It is called like Handler, and by Adapt. Their
+	// functions get a *projection.Object. All stores have the index by namespace besides. Nil, or a nil result, means no
+	// others.
 	Indexers func(schema.GroupVersionResource) cache.Indexers
-	// ManagedFields says whether the objects of one resource keep their managedFields, often half of an object. It is
-	// called like Handler, and by Adapt. Nil means that none do.
-	ManagedFields func(schema.GroupVersionResource) bool
+	// Fields says what is kept of the objects of one resource, at least, by what was last known of that. It is called
+	// like Handler, by Adapt, and when the Info of a running resource changes. Nil means projection.Whole.
+	Fields func(schema.GroupVersionResource, Info) projection.Fields
 	// OnStateChange is called after a State or a Reason has changed, one call at a time, in order, Objects not set. It
 	// should return quickly, and may call the Manager. Resources that are no longer in use are not announced. May be nil.
 	OnStateChange func(Status)
 	// OnRenewal is called, like OnStateChange and never beside it, after something else about a resource in use has
-	// changed that only the Manager can see: its Info, or that this is known again, while informers run; or whether its
-	// objects are Stripped. May be nil.
+	// changed that only the Manager can see: its Info, or that this is known again, while informers run; or which fields
+	// it Holds. May be nil.
 	OnRenewal func(schema.GroupVersionResource)
 }
 
@@ -64,6 +72,7 @@ type Manager struct {
 	discovery  discovery.AggregatedDiscoveryInterfaceWithContext
 	// lookNow asks for a look at discovery before the next one is due.
 	lookNow chan struct{}
+	epoch   atomic.Uint64 // see Epoch; it grows under mu
 	// goroutines are all informers and loops. It grows under mu and only while running.
 	goroutines sync.WaitGroup
 	adapting   sync.Mutex // serialises Adapt; before mu
@@ -92,8 +101,9 @@ type resource struct {
 	informers map[string]*informer
 	// uid of the CRD that the informers belong to, "" if unknown.
 	uid types.UID
-	// info is what was known when that was last looked at. It is empty if nothing was, while the informers run on.
-	info Info
+	// info is what was known when that was last looked at. It is empty if nothing was, while the informers run on;
+	// lastInfo is what was known last then.
+	info, lastInfo Info
 	// parked is the status while there are no informers.
 	parked Status
 }
@@ -115,7 +125,12 @@ func New(options Options) (*Manager, error) {
 		return nil, fmt.Errorf("create resource manager: %w", err)
 	}
 	if options.NewClient == nil {
-		options.NewClient = clients.forResource
+		options.NewClient = clients.projecting
+		if options.DecodeWhole {
+			options.NewClient = func(gvr schema.GroupVersionResource, _ *projection.Projector) (dynamic.Interface, error) {
+				return clients.forResource(gvr, nil)
+			}
+		}
 	}
 	if options.DiscoveryInterval <= 0 {
 		options.DiscoveryInterval = 10 * time.Second
@@ -203,6 +218,7 @@ func (m *Manager) Use(gvrs []schema.GroupVersionResource) {
 
 // reconcileLocked brings the informers in line with the world. It is called after every change of either.
 func (m *Manager) reconcileLocked() {
+	m.epoch.Add(1)
 	if m.ctx == nil || m.stopped {
 		return
 	}
@@ -229,12 +245,16 @@ func (m *Manager) reconcileResourceLocked(r *resource, v verdict) {
 			r.uid = v.uid // CRDs have become readable
 		}
 		if !reflect.DeepEqual(r.info, v.info) {
-			r.info = v.info
+			r.info, r.lastInfo = v.info, v.info
 			m.renewed = append(m.renewed, r.gvr)
+			if err := m.readMoreLocked(r); err != nil {
+				// What is wanted in vain is not held: Adapt tries again.
+				m.logger.V(1).Info("Reading more of the objects failed", "resource", r.gvr.GroupResource(), "err", err)
+			}
 		}
 	default:
 		m.stopLocked(r) // the CRD was replaced: what is in the store belongs to the one before
-		r.info = v.info
+		r.info, r.lastInfo = v.info, v.info
 		m.startLocked(r, v.uid)
 	}
 }
@@ -245,6 +265,7 @@ func (m *Manager) parkLocked(r *resource, state State, reason string) {
 }
 
 func (m *Manager) stopLocked(r *resource) {
+	m.epoch.Add(1)
 	for _, i := range r.informers {
 		for ; i != nil; i = i.successor {
 			i.stopped = true
@@ -260,7 +281,8 @@ func (m *Manager) stopLocked(r *resource) {
 }
 
 func (m *Manager) startLocked(r *resource, uid types.UID) {
-	client, err := m.options.NewClient(r.gvr)
+	projector := projection.New(m.wantedLocked(r))
+	client, err := m.options.NewClient(r.gvr, projector)
 	if err != nil {
 		m.changeLocked(&r.parked, Failing, "its client could not be created")
 		m.logger.V(1).Info("Creating a client failed", "resource", r.gvr.GroupResource(), "version", r.gvr.Version, "err", err)
@@ -268,7 +290,7 @@ func (m *Manager) startLocked(r *resource, uid types.UID) {
 	}
 	informers := map[string]*informer{}
 	for _, namespace := range m.namespaces {
-		i, err := m.newInformer(client, r.gvr, namespace)
+		i, err := m.newInformer(client, projector, r.gvr, namespace)
 		if err == nil {
 			err = i.addHandler()
 		}

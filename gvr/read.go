@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rectifier-dev/rectifier/gvr/projection"
 )
 
 // Info describes a resource, in use or not. It is false if the resource is not served or not known yet.
@@ -19,6 +21,10 @@ func (m *Manager) Info(gvr schema.GroupVersionResource) (Info, bool) {
 	v := m.world.resolve(gvr, time.Now())
 	return v.info, v.presence == present
 }
+
+// Epoch grows whenever something changes that Info, Availability, Synced or Holds tells, of whichever resource. What
+// was asked after an Epoch holds as long as that stays.
+func (m *Manager) Epoch() uint64 { return m.epoch.Load() }
 
 // Discovered says whether discovery has succeeded once, at least in part.
 func (m *Manager) Discovered() bool {
@@ -35,9 +41,9 @@ func (m *Manager) DiscoveryError() string {
 	return m.world.discoveryError
 }
 
-// Get returns an object from the cache, read-only, in constant time. It is false if the object is not there; a store
-// that has not synced yet answers with what it has, one that was stopped with nothing. Namespace is empty for
-// cluster-scoped objects.
+// Get returns an object from the cache, as the fields that are kept of it, in constant time. It is parsed for the caller,
+// whose it is: whoever wants no more than names takes Keys. It is false if the object is not there; a store that has not
+// synced yet answers with what it has, one that was stopped with nothing. Namespace is empty for cluster-scoped objects.
 func (m *Manager) Get(gvr schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, bool) {
 	store := m.store(gvr, namespace)
 	if store == nil {
@@ -47,16 +53,24 @@ func (m *Manager) Get(gvr schema.GroupVersionResource, namespace, name string) (
 	if err != nil || !exists {
 		return nil, false
 	}
-	u, ok := obj.(*unstructured.Unstructured)
-	return u, ok
+	return parsed(obj)
 }
 
-// List returns all objects of a resource in no particular order. The slice is the caller's, the objects are read-only.
+// parsed is an object of a store.
+func parsed(obj any) (*unstructured.Unstructured, bool) {
+	o, ok := obj.(*projection.Object)
+	if !ok {
+		return nil, false
+	}
+	return o.Unstructured(), true
+}
+
+// List returns all objects of a resource in no particular order. Each is parsed; all of it is the caller's.
 func (m *Manager) List(gvr schema.GroupVersionResource) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, store := range m.stores(gvr) {
 		for _, obj := range store.List() {
-			if u, ok := obj.(*unstructured.Unstructured); ok {
+			if u, ok := parsed(obj); ok {
 				objects = append(objects, u)
 			}
 		}
@@ -68,10 +82,26 @@ func (m *Manager) List(gvr schema.GroupVersionResource) []*unstructured.Unstruct
 func (m *Manager) Keys(gvr schema.GroupVersionResource) []cache.ObjectName {
 	var names []cache.ObjectName
 	for _, store := range m.stores(gvr) {
-		for _, key := range store.ListKeys() {
-			if name, err := cache.ParseObjectName(key); err == nil {
-				names = append(names, name)
-			}
+		names = appendNames(names, store.ListKeys())
+	}
+	return names
+}
+
+// KeysIn is Keys for one namespace.
+func (m *Manager) KeysIn(gvr schema.GroupVersionResource, namespace string) []cache.ObjectName {
+	var names []cache.ObjectName
+	for _, store := range m.stores(gvr) {
+		if keys, err := store.IndexKeys(cache.NamespaceIndex, namespace); err == nil { // all stores have it
+			names = appendNames(names, keys)
+		}
+	}
+	return names
+}
+
+func appendNames(names []cache.ObjectName, keys []string) []cache.ObjectName {
+	for _, key := range keys {
+		if name, err := cache.ParseObjectName(key); err == nil {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -94,21 +124,22 @@ func (m *Manager) Synced(gvr schema.GroupVersionResource) bool {
 	return true
 }
 
-// Stripped says whether objects in the stores of a resource come without their managedFields. Where those are wanted,
-// it becomes false once and stays so: who has asked before reading an object knows what that object lacks.
-func (m *Manager) Stripped(gvr schema.GroupVersionResource) bool {
+// Holds says whether the objects in the stores of a resource have some fields; with no stores, none lacks any. Where
+// the fields are wanted of what the resource is, it becomes true once and stays so: who has asked before reading an
+// object knows whether that object may lack them.
+func (m *Manager) Holds(gvr schema.GroupVersionResource, fields projection.Fields) bool {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	r := m.resources[gvr]
 	if r == nil {
-		return false
+		return true
 	}
 	for _, i := range r.informers {
-		if !i.managedFields {
-			return true
+		if !i.fields.Covers(fields) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // LastSyncVersion returns the newest resource version that the store for a resource and namespace has seen, bookmarks
@@ -122,7 +153,7 @@ func (m *Manager) LastSyncVersion(gvr schema.GroupVersionResource, namespace str
 }
 
 // ByIndex returns the objects with a value in an index of Options.Indexers (or cache.NamespaceIndex), in no particular
-// order. The slice is the caller's, the objects are read-only. An index that the resource does not have is an error of
+// order. Each is parsed; all of it is the caller's. An index that the resource does not have is an error of
 // the caller; a resource that is not in use, or parked, has no objects. Who concludes something from an object's absence
 // uses Find.
 func (m *Manager) ByIndex(gvr schema.GroupVersionResource, index, value string) ([]*unstructured.Unstructured, error) {
@@ -152,7 +183,7 @@ func byIndex(stores []cache.Indexer, gvr schema.GroupVersionResource, index stri
 				return nil, fmt.Errorf("look up %s: %w", gvr.GroupResource(), err)
 			}
 			for _, obj := range found {
-				if u, ok := obj.(*unstructured.Unstructured); ok {
+				if u, ok := parsed(obj); ok {
 					objects = append(objects, u)
 				}
 			}

@@ -10,7 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/rectifier-dev/rectifier/gvr/projection"
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 )
 
 // What becomes known of a resource whose informer runs, or known again, is
@@ -70,5 +72,80 @@ func TestRenewal(t *testing.T) {
 	})
 	if lines := logs.matching("Resource changed state"); strings.Count(strings.Join(lines, ""), "widgets") != 1 {
 		t.Errorf("logged:\n%s", strings.Join(lines, "\n"))
+	}
+}
+
+// What a resource turns out to be may take fields that its objects lack: they are read again. What is known no more
+// changes nothing, nor does what takes less.
+func TestFieldsGrowWithWhatIsKnown(t *testing.T) {
+	server := newFakeServer(t, map[schema.GroupVersionResource]http.HandlerFunc{widgets: healthy("a")})
+	replicas := func(_ schema.GroupVersionResource, info Info) projection.Fields {
+		switch {
+		case info.Kind == "":
+			return projection.Whole() // nobody asks about what is not known
+		case info.ReplicasPath == nil:
+			return projection.Fields{}
+		}
+		return projection.Fields{Set: fieldset.Of(info.ReplicasPath...)}
+	}
+	m, _, _ := run(t, Options{Config: server.config(), DiscoveryInterval: time.Hour, Fields: replicas}, widgets)
+	eventually(t, 5*time.Second, m, widgets, Synced, "")
+	definition, err := parseCRD(manifest(t, widgetCRD))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := func(path ...string) func(w *world) {
+		return func(w *world) {
+			w.crdsLive = true // the fake server has no CRDs to watch
+			other := definition
+			other.versions = []crdVersion{{name: widgets.Version, served: true, stored: true, hasScale: true, replicasPath: path}}
+			w.crds[definition.resource] = other
+		}
+	}
+	discovered := m.world.discovered
+	for _, tc := range []struct {
+		what   string
+		change func(w *world)
+		path   []string
+		lists  int
+		adapt  bool
+	}{
+		{"replicas", path("spec", "replicas"), []string{"spec", "replicas"}, 2, false},
+		{"it is not known any more", func(w *world) { w.crdsLive, w.discovered = false, nil }, []string{"spec", "replicas"}, 2, true},
+		{"it is known again", func(w *world) { w.crdsLive, w.discovered = true, discovered }, []string{"spec", "replicas"}, 2, true},
+		{"no replicas", path(), nil, 2, true},
+		{"elsewhere", path("spec", "size"), []string{"spec", "size"}, 3, false},
+		{"where they were", path("spec", "replicas"), []string{"spec", "replicas"}, 3, true},
+	} {
+		m.mu.Lock()
+		before := m.Epoch()
+		tc.change(&m.world)
+		m.reconcileLocked()
+		m.mu.Unlock()
+		m.announce()
+		if tc.adapt {
+			if err := m.Adapt(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if m.Epoch() == before {
+			t.Errorf("%s: the epoch is the same", tc.what)
+		}
+		fields := projection.Fields{}
+		if tc.path != nil {
+			fields.Set = fieldset.Of(tc.path...)
+		}
+		testcluster.Eventually(t, 5*time.Second, func() error {
+			if !m.Holds(widgets, fields) {
+				return fmt.Errorf("%s: it lacks %v", tc.what, tc.path)
+			}
+			return nil
+		})
+		if got := server.count("LIST widgets"); got != tc.lists {
+			t.Errorf("%s: %d lists, want %d", tc.what, got, tc.lists)
+		}
+	}
+	if m.Holds(widgets, projection.Whole()) {
+		t.Error("more is read because nothing was known")
 	}
 }

@@ -2,10 +2,13 @@ package gvr
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/rectifier-dev/rectifier/gvr/projection"
 )
 
 func storeOf(t testing.TB, objects int) cache.Store {
@@ -14,7 +17,11 @@ func storeOf(t testing.TB, objects int) cache.Store {
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetNamespace(fmt.Sprintf("ns-%d", i%10))
 		u.SetName(fmt.Sprintf("c-%d", i))
-		if err := store.Add(u); err != nil {
+		o, err := projection.Of(u, projection.Fields{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Add(o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -24,12 +31,12 @@ func storeOf(t testing.TB, objects int) cache.Store {
 func TestASampleIsOfDifferentObjects(t *testing.T) {
 	for _, tc := range []struct{ objects, atMost, want int }{{0, 10, 0}, {7, 10, 7}, {10, 10, 10}, {1234, 100, 100}} {
 		var s Sample
-		s.take(storeOf(t, tc.objects), tc.atMost)
-		seen := map[string]bool{}
-		for _, u := range s.Some {
-			seen[u.GetName()] = true
+		store, seen := storeOf(t, tc.objects), map[string]bool{}
+		s.take(store, tc.atMost)
+		for _, key := range spread(store.ListKeys(), tc.atMost) {
+			seen[key] = true
 		}
-		if s.Objects != tc.objects || len(s.Some) != tc.want || len(seen) != tc.want {
+		if s.Objects != tc.objects || len(s.Some) != tc.want || len(seen) != tc.want || slices.Contains(s.Some, 0) {
 			t.Errorf("of %d objects: %d counted, %d taken, %d of them different; want %d", tc.objects, s.Objects, len(s.Some), len(seen), tc.want)
 		}
 	}

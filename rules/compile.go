@@ -13,7 +13,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/rectifier-dev/rectifier/internal/fieldset"
 	"github.com/rectifier-dev/rectifier/internal/strictyaml"
 	"github.com/rectifier-dev/rectifier/internal/suggest"
 	"github.com/rectifier-dev/rectifier/internal/yamldoc"
@@ -76,9 +75,10 @@ func (d *decoder) compile(doc document, body *yaml.Node) *Rule {
 	if !d.ok(mark) {
 		return nil
 	}
-	var taken []*fieldset.Set
-	r.writes, taken = d.findWrites(doc.Spec)
-	r.findReads(taken)
+	writes := d.findWrites(doc.Spec)
+	r.writes = writes.found
+	r.findReads(writes.taken, writes.tested)
+	r.needs = r.objectFields()
 	r.digest = digestOf(body)
 	return r
 }

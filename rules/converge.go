@@ -33,7 +33,7 @@ const ticks = 3
 // notConverging runs the rules on their own result until nothing changes any
 // more, also not a second later. It returns those that do not come to rest, nil
 // if all do.
-func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
+func (q ruleList) notConverging(in Input, first chain) map[*Rule]bool {
 	last := first
 	var culprits map[*Rule]bool
 	in.Trace = false
@@ -41,11 +41,11 @@ func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
 		before := changing(last)
 		in.Now = in.Now.Add(time.Second)
 		in.Object = last.object
-		if last = runChain(rules, in); len(last.changes) == 0 {
+		if last = q.run(&in); len(last.changes) == 0 {
 			return nil
 		}
 		culprits = changing(last)
-		if never := restless(rules, in, before, &last); never != nil {
+		if never := q.restless(in, before, &last); never != nil {
 			return never
 		}
 	}
@@ -55,10 +55,10 @@ func notConverging(rules []*Rule, in Input, first chain) map[*Rule]bool {
 // restless runs the rules within one moment until nothing changes; it returns
 // those that still do in the end, and leaves the last chain in last. Those that
 // changed the object in the chain before last are in before.
-func restless(rules []*Rule, in Input, before map[*Rule]bool, last *chain) map[*Rule]bool {
-	for range min(max(minPasses, len(rules)), maxPasses) {
+func (q ruleList) restless(in Input, before map[*Rule]bool, last *chain) map[*Rule]bool {
+	for range min(max(minPasses, len(q.rules)), maxPasses) {
 		in.Object = last.object
-		next := runChain(rules, in)
+		next := q.run(&in)
 		if len(next.changes) == 0 {
 			return overstrained(before, *last, next)
 		}
@@ -134,5 +134,5 @@ func evaluateWithout(rules []*Rule, in Input, first chain, errs map[*Rule]error)
 func convergesAlone(r *Rule, in Input) bool {
 	alone := []*Rule{r}
 	in.Trace = false
-	return notConverging(alone, in, runChain(alone, in)) == nil
+	return ruleList{alone, nil}.notConverging(in, runChain(alone, in)) == nil
 }

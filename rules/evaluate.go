@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -90,7 +91,8 @@ type Result struct {
 	// outcomes Patch and Error, and opt-outs, only.
 	Verdicts []Verdict
 	// Unmatched are the rules whose match does not select the object, in their
-	// order. Rules in neither of both pass: there is nothing to change.
+	// order. Rules in neither of both pass: there is nothing to change. If Passed,
+	// those that were passed over are not among them.
 	Unmatched []*Rule
 	// Object is the object after all enforced changes. It shares with
 	// Input.Object what no rule changed, and is read-only.
@@ -101,6 +103,8 @@ type Result struct {
 	// Recheck is when the object has to be evaluated again even if nothing
 	// changes. Zero: never.
 	Recheck time.Time
+
+	passed passedOver
 }
 
 // UnknownError says that something which a rule needs to know beside the object
@@ -145,13 +149,22 @@ func (e *EvaluationError) Unwrap() error { return e.Err }
 // A result that the same rules would change again for ever is not returned:
 // the rules at fault get a NotConvergingError, and the others are evaluated
 // without them.
-func Evaluate(rules []*Rule, in Input) Result {
-	first := runChain(rules, in)
+func Evaluate(rules []*Rule, in Input) Result { return ruleList{rules, nil}.evaluate(in) }
+
+// ruleList is rules in their order. index, of just these rules, may be nil: then
+// all are evaluated.
+type ruleList struct {
+	rules []*Rule
+	index *Index
+}
+
+func (q ruleList) evaluate(in Input) Result {
+	first := q.run(&in)
 	if len(first.changes) == 0 {
-		return Result{Verdicts: first.verdicts, Unmatched: first.unmatched, Object: in.Object, Recheck: first.recheck}
+		return Result{Verdicts: first.verdicts, Unmatched: first.unmatched, Object: in.Object, Recheck: first.recheck, passed: first.passed}
 	}
-	if culprits := notConverging(rules, in, first); culprits != nil {
-		return evaluateWithout(rules, in, first, blame(rules, in, culprits))
+	if culprits := q.notConverging(in, first); culprits != nil {
+		return evaluateWithout(q.rules, in, first, blame(q.rules, in, culprits))
 	}
 	requests, failed := compose(in, first)
 	if failed != nil {
@@ -159,16 +172,17 @@ func Evaluate(rules []*Rule, in Input) Result {
 		for _, r := range failed.rules {
 			errs[r] = &EvaluationError{"patch", failed.err, r.Secret || first.tainted}
 		}
-		return evaluateWithout(rules, in, first, errs)
+		return evaluateWithout(q.rules, in, first, errs)
 	}
 	return Result{Verdicts: first.verdicts, Unmatched: first.unmatched, Object: first.object, Requests: requests, Recheck: first.recheck}
 }
 
-// chain is one pass of all rules over a working copy.
+// chain is what one pass of all rules over a working copy comes to.
 type chain struct {
 	object    map[string]any
 	verdicts  []Verdict
 	unmatched []*Rule
+	passed    passedOver   // with an index, and without changes
 	changes   []ruleChange // of enforced rules, in order
 	recheck   time.Time    // the earliest that a rule asks for; zero: none
 	tainted   bool         // the object holds what a rule read from Secrets
@@ -179,32 +193,125 @@ type ruleChange struct {
 	*change
 }
 
-func runChain(rules []*Rule, in Input) chain {
-	c := chain{object: in.Object, tainted: in.Tainted}
-	name, namespace := identity(in)
+// evaluation is one pass while it is under way. It is used again and again, since
+// there is one for each event: nothing that outlives the pass may refer to it.
+type evaluation struct {
+	chain
+	in              Input
+	name, namespace string
+	mayOptOut       bool
+	scope           scope // of the rule that is being evaluated
+	space           []uint64
+}
+
+var evaluations = sync.Pool{New: func() any { return &evaluation{} }}
+
+// runChain passes all rules over the object once, and evaluates each.
+func runChain(rules []*Rule, in Input) chain { return ruleList{rules, nil}.run(&in) }
+
+// run passes all rules over the object once.
+func (q ruleList) run(in *Input) chain {
+	e, _ := evaluations.Get().(*evaluation)
+	e.begin(in)
+	if q.index == nil || in.Explain || in.Trace || e.mayOptOut && q.index.anyOptOut {
+		e.evaluateAll(q.rules)
+	} else {
+		e.evaluateSelected(q.index)
+	}
+	out := e.chain
+	*e = evaluation{space: e.space, scope: e.scope.emptied()}
+	evaluations.Put(e) // not after a panic
+	return out
+}
+
+func (e *evaluation) begin(in *Input) {
+	e.in = *in
+	e.object, e.tainted = in.Object, in.Tainted
+	e.name, e.namespace = identity(in.Object)
+	e.scope.in, e.scope.start = &e.in, in.Object
+	e.mayOptOut = asksToOptOut(in.Object) || asksToOptOut(in.NamespaceObject)
+}
+
+func (e *evaluation) evaluateAll(rules []*Rule) {
 	for _, r := range rules {
-		s := scope{in: &in, rule: r, object: c.object, start: c.object, tainted: c.tainted}
-		v, changes := s.evaluate(namespace, name)
-		if in.Trace {
-			v.Trace = s.trace(v)
+		e.evaluateRule(r, false)
+	}
+}
+
+// evaluateSelected evaluates the rules that an index selects. When one changes the
+// object, all after it are evaluated.
+func (e *evaluation) evaluateSelected(x *Index) {
+	s := x.find(e)
+	var exceptions []exception
+	for i, ok := s.candidates.next(0); ok; i, ok = s.candidates.next(i + 1) {
+		matches := s.matches(x, i)
+		switch e.evaluateRule(x.rules[i], matches) {
+		case told:
+			exceptions = append(exceptions, exception{rule: int32(i)})
+		case passes:
+			if !matches {
+				exceptions = append(exceptions, exception{rule: int32(i), passes: true})
+			}
 		}
-		if in.Explain || in.Trace || v.Outcome == Patch || v.Err != nil || v.OptedOut {
-			c.verdicts = append(c.verdicts, v)
-		}
-		if v.Outcome == Skip && !v.OptedOut {
-			c.unmatched = append(c.unmatched, r)
-		}
-		c.recheckAt(s.recheck)
-		if r.Mode == Audit || changes == nil {
-			continue
-		}
-		c.object = s.object
-		c.tainted = c.tainted || taints(r, in.Resource)
-		for _, change := range changes {
-			c.changes = append(c.changes, ruleChange{r, change})
+		if len(e.changes) > 0 {
+			e.unmatched = x.unmatchedBefore(i, s, exceptions)
+			e.evaluateAll(x.rules[i+1:])
+			return
 		}
 	}
-	return c
+	e.passed = passedOver{index: x, matching: s.matching, exceptions: exceptions}
+}
+
+// unmatchedBefore lists the rules before one that do not match.
+func (x *Index) unmatchedBefore(rule int, s selected, exceptions []exception) (out []*Rule) {
+	for i, r := range x.rules[:rule] {
+		switch {
+		case len(exceptions) > 0 && int(exceptions[0].rule) == i:
+			exceptions = exceptions[1:]
+		case !s.matches(x, i):
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// standing is what becomes known of a rule by its evaluation.
+type standing int
+
+const (
+	passes    standing = iota // there is nothing to change
+	unmatched                 // the object is not matched
+	told                      // there is a verdict
+)
+
+// evaluateRule adds what a rule makes of the working copy. matches says that the
+// rule is known to match.
+func (e *evaluation) evaluateRule(r *Rule, matches bool) standing {
+	s := &e.scope
+	s.begin(r, e.object, e.tainted)
+	v, changes := s.evaluate(e, matches)
+	if e.in.Trace {
+		v.Trace = s.trace(v)
+	}
+	is := passes
+	if e.in.Explain || e.in.Trace || v.Outcome == Patch || v.Err != nil || v.OptedOut {
+		e.verdicts = append(e.verdicts, v)
+		is = told
+	}
+	if v.Outcome == Skip && !v.OptedOut {
+		e.unmatched = append(e.unmatched, r)
+		is = unmatched
+	}
+	e.recheckAt(s.recheck)
+	if r.Mode == Audit || changes == nil {
+		return is
+	}
+	e.object = s.object
+	e.tainted = e.tainted || taints(r, e.in.Resource)
+	for _, change := range changes {
+		e.changes = append(e.changes, ruleChange{r, change})
+	}
+	return is
 }
 
 func (c *chain) recheckAt(t time.Time) {
@@ -213,8 +320,8 @@ func (c *chain) recheckAt(t time.Time) {
 	}
 }
 
-func identity(in Input) (name, namespace string) {
-	meta, _ := in.Object["metadata"].(map[string]any)
+func identity(object map[string]any) (name, namespace string) {
+	meta, _ := object["metadata"].(map[string]any)
 	name, _ = meta["name"].(string)
 	namespace, _ = meta["namespace"].(string)
 	return name, namespace
@@ -223,9 +330,9 @@ func identity(in Input) (name, namespace string) {
 // evaluate is one rule on a working copy: match, condition, patches, event.
 // All patches of a rule are made, or none. With changes, s.object is the
 // working copy after them.
-func (s *scope) evaluate(namespace, name string) (v Verdict, changes []*change) {
+func (s *scope) evaluate(e *evaluation, matches bool) (v Verdict, changes []*change) {
 	v.Rule = s.rule
-	if v.Reason, v.Err = s.skip(namespace, name); v.Err != nil && v.Reason == "" {
+	if v.Reason, v.Err = s.skip(e, matches); v.Err != nil && v.Reason == "" {
 		v.Outcome = Error
 		return v, nil
 	} else if v.Reason != "" {
@@ -277,22 +384,23 @@ func (s *scope) failed(part string, err error) error {
 }
 
 // skip says why the rule does not look at the object; empty: it does. It also
-// sets when the rule wants to be asked again.
-func (s *scope) skip(namespace, name string) (reason string, err error) {
-	ns := s.in.NamespaceObject
-	if s.in.Resource.Group == "" && s.in.Resource.Resource == "namespaces" {
-		ns = s.start // a Namespace is in itself
+// sets when the rule wants to be asked again. matches says that the match block is
+// known to select the object.
+func (s *scope) skip(e *evaluation, matches bool) (reason string, err error) {
+	ns := s.namespace()
+	if !matches {
+		if reason := s.rule.match.reason(s.start, ns, e.namespace, e.name); reason != "" {
+			return reason, nil
+		}
 	}
-	if reason := s.rule.match.reason(s.start, ns, namespace, name); reason != "" {
-		return reason, nil
-	}
-	if s.rule.NeedsNamespace && ns == nil && namespace != "" {
-		return "", &UnknownError{What: fmt.Sprintf("the Namespace %q", namespace)}
+	if s.rule.NeedsNamespace && ns == nil && e.namespace != "" {
+		return "", &UnknownError{What: fmt.Sprintf("the Namespace %q", e.namespace)}
 	}
 	if s.rule.RecheckAfter > 0 {
 		s.recheck = s.in.Now.Add(s.rule.RecheckAfter)
 	}
-	if !s.rule.OptOut {
+	// A Namespace may have been given the annotation by a rule before.
+	if !s.rule.OptOut || !e.mayOptOut && !s.isNamespace() {
 		return "", nil
 	}
 	for _, asked := range []optOut{
@@ -305,4 +413,17 @@ func (s *scope) skip(namespace, name string) (reason string, err error) {
 		}
 	}
 	return "", nil
+}
+
+func (s *scope) isNamespace() bool {
+	return s.in.Resource.Resource == "namespaces" && s.in.Resource.Group == ""
+}
+
+// namespace is the Namespace that the object is in; nil if it is not known, or there
+// is none.
+func (s *scope) namespace() map[string]any {
+	if s.isNamespace() {
+		return s.start // a Namespace is in itself
+	}
+	return s.in.NamespaceObject
 }

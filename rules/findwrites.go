@@ -19,11 +19,11 @@ type writeFinder struct {
 	makes   *maker
 	found   []*Write
 	taken   []*fieldset.Set // by patch: what its operations copy or move
+	tested  []*fieldset.Set // by patch: what they test
 }
 
-// findWrites is called when the patches have compiled. taken is, for each patch,
-// what its operations copy and move from elsewhere in the object.
-func (d *decoder) findWrites(s spec) (found []*Write, taken []*fieldset.Set) {
+// findWrites is called when the patches have compiled.
+func (d *decoder) findWrites(s spec) writeFinder {
 	all := s.Patches
 	if s.Patch != nil {
 		all = []patchSpec{*s.Patch}
@@ -31,7 +31,7 @@ func (d *decoder) findWrites(s spec) (found []*Write, taken []*fieldset.Set) {
 	f := writeFinder{doc: d.doc, makes: newMaker(d.expressions)}
 	for i, p := range all {
 		f.current = Write{Patch: i}
-		f.makes.taken = nil
+		f.makes.taken, f.makes.tested = nil, nil
 		if p.Subresource != nil {
 			f.current.Subresource = p.Subresource.value
 		}
@@ -46,13 +46,19 @@ func (d *decoder) findWrites(s spec) (found []*Write, taken []*fieldset.Set) {
 			f.current.Kind = KindJSON
 			f.json(yamldoc.Resolve(p.JSON.node))
 		}
-		reads := fieldset.Empty()
-		for _, from := range f.makes.taken {
-			reads = reads.Union(fieldset.Of(from.path...))
-		}
-		f.taken = append(f.taken, reads)
+		f.taken = append(f.taken, fieldsAt(f.makes.taken))
+		f.tested = append(f.tested, fieldsAt(f.makes.tested))
 	}
-	return f.found, f.taken
+	return f
+}
+
+// fieldsAt are the fields at and below some spots.
+func fieldsAt(spots []spot) *fieldset.Set {
+	fields := fieldset.Empty()
+	for _, s := range spots {
+		fields = fields.Union(fieldset.Of(s.path...))
+	}
+	return fields
 }
 
 // spot is where something is written: Write.Path and Write.Within.
@@ -71,7 +77,7 @@ func (f *writeFinder) add(at spot, pos yamldoc.Position, w Write) {
 	w.Patch, w.Subresource, w.Kind = f.current.Patch, f.current.Subresource, f.current.Kind
 	w.Path, w.Within, w.Pos = at.path, at.within, pos
 	if at.within != nil {
-		w.Exact, w.Constant, w.Removes, w.Value = false, false, false, nil
+		w.Exact, w.Constant, w.Removes, w.Value, w.ensures = false, false, false, nil, false
 	}
 	f.found = append(f.found, &w)
 }
@@ -89,7 +95,7 @@ func (f *writeFinder) partial(n, key *yaml.Node, at spot) {
 			}
 		}
 	case n.Kind == yaml.MappingNode:
-		f.add(at, f.doc.Pos(key), Write{}) // what is there stays, or a map is made
+		f.add(at, f.doc.Pos(key), Write{ensures: true})
 	case computed(n):
 		f.computed(n, key, at)
 	case n.Kind == yaml.SequenceNode && f.current.Kind == KindApplyConfiguration:
@@ -178,10 +184,14 @@ func (f *writeFinder) operation(n *yaml.Node) {
 	if v := members["op"]; v != nil && !holdsTemplate(v) {
 		op = v.Value
 	}
-	if op == "test" || members["path"] == nil {
+	if members["path"] == nil {
 		return
 	}
 	at, exact := pointerSpot(patternOf(members["path"]))
+	if op == "test" {
+		f.makes.tested = append(f.makes.tested, at)
+		return
+	}
 	w := Write{Exact: exact, op: op}
 	switch value := members["value"]; {
 	case exact && op == "remove":

@@ -62,8 +62,8 @@ func (w inventedWorld) Find(q Query) ([]map[string]any, error) {
 // add puts an object into the world, unless there is another one of its name.
 func (w inventedWorld) add(resource schema.GroupVersionResource, object map[string]any) {
 	at, there := slices.BinarySearchFunc(w[resource], object, func(a, b map[string]any) int {
-		nameA, namespaceA := identity(Input{Object: a})
-		nameB, namespaceB := identity(Input{Object: b})
+		nameA, namespaceA := identity(a)
+		nameB, namespaceB := identity(b)
 		return cmp.Or(strings.Compare(namespaceA, namespaceB), strings.Compare(nameA, nameB))
 	})
 	if !there {

@@ -217,7 +217,7 @@ func TestLookupsAreLazyAndMadeOnce(t *testing.T) {
 	w := &world{}
 	in := &Input{Object: object(t, `{metadata: {name: a}, spec: {}}`), Lookups: w}
 	s := &scope{in: in, rule: set.All()[0], object: in.Object, start: in.Object}
-	v, changes := s.evaluate("", "a")
+	v, changes := s.evaluate(&evaluation{name: "a"}, false)
 	if v.Outcome != Patch || len(changes) != 1 {
 		t.Fatalf("%+v", v)
 	}

@@ -19,12 +19,24 @@ type maker struct {
 	variables   map[string]*made
 	steps       int    // left until it is given up
 	taken       []spot // what operations of the patch at hand copy and move
+	tested      []spot // and what they test
 }
 
 // take notes from where an operation takes its value; empty: op may be any.
 func (m *maker) take(op string, from spot) {
 	if op == "" || op == "copy" || op == "move" {
 		m.taken = append(m.taken, from)
+	}
+}
+
+// test notes the path of a test; without one it is an error when it is made.
+func (m *maker) test(path *made) {
+	if path == nil {
+		return
+	}
+	for _, pattern := range m.texts(path) {
+		at, _ := pointerSpot(pattern)
+		m.tested = append(m.tested, at)
 	}
 }
 
@@ -120,13 +132,15 @@ func (m *maker) fields(v *made, at spot, kind PatchKind, sure bool) []target {
 			for i, arg := range v.Args {
 				out = append(out, m.fields(v.part(arg), at.at(v.Fields[i]), kind, sure)...)
 			}
+		case v.Kind == expression.Map, v.Kind == expression.Struct:
+			out = append(out, target{at, Write{ensures: true}, v})
 		case v.Kind == expression.Literal && len(at.path) > 0:
 			removes := v.Value == nil && kind == KindMerge
 			out = append(out, target{at, Write{Exact: true, Constant: sure, Value: v.Value, Removes: sure && removes}, v})
 		case kind == KindApplyConfiguration && len(at.path) > 0:
 			out = append(out, m.list(v, at, kind)...)
 		default:
-			exact := len(at.path) > 0 && v.Kind != expression.Map && v.Kind != expression.Struct && v.Kind != expression.Macro
+			exact := len(at.path) > 0 && v.Kind != expression.Macro
 			out = append(out, target{at, Write{Exact: exact && kind == KindMerge}, v})
 		}
 	}
@@ -206,6 +220,7 @@ func (m *maker) op(at *made, members map[string]*made) []target {
 		op, _ = literal(v.Node)
 	}
 	if op == "test" {
+		m.test(members["path"])
 		return nil
 	}
 	var out []target

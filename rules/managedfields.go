@@ -8,10 +8,10 @@ import (
 	"github.com/rectifier-dev/rectifier/internal/fieldset"
 )
 
-// ReadsManagedFields reports whether CEL of the rules can read who owns the
-// fields of a resource's objects. That is often half of an object, and a cache
-// leaves it out where nobody reads it; where somebody does, it must not look
-// absent.
+// ReadsManagedFields reports whether the rules can read who owns the fields of a
+// resource's objects: their CEL, or operations that copy or test. That is often
+// half of an object, and a cache leaves it out where nobody reads it; where
+// somebody does, it must not look absent.
 func (s *Set) ReadsManagedFields(resource schema.GroupVersionResource) bool {
 	return slices.ContainsFunc(s.rules, func(r *Rule) bool { return r.ReadsManagedFields(resource) })
 }
@@ -19,9 +19,15 @@ func (s *Set) ReadsManagedFields(resource schema.GroupVersionResource) bool {
 // ReadsManagedFields is the same of one rule: in its objects, in their
 // Namespaces or in what it looks up.
 func (r *Rule) ReadsManagedFields(resource schema.GroupVersionResource) bool {
-	return slices.Contains(r.Resources, resource) && managedFieldsIn(r.objectReads) ||
+	return slices.Contains(r.Resources, resource) && r.readsManagedFields() ||
 		resource == namespaces && managedFieldsIn(r.namespaceReads) ||
 		slices.ContainsFunc(r.Lookups, func(l *Lookup) bool { return l.Resource == resource && managedFieldsIn(l.reads) })
+}
+
+func (r *Rule) readsManagedFields() bool {
+	return managedFieldsIn(r.objectReads) || slices.ContainsFunc(r.patchReads, func(p reading) bool {
+		return managedFieldsIn(p.fields) || managedFieldsIn(p.tested)
+	})
 }
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}

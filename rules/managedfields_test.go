@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,6 +30,12 @@ func TestReadsManagedFields(t *testing.T) {
 		{"through a variable", `variables: [{name: meta, expression: object.metadata}]
   condition: variables.meta.managedFields.size() > 9`, true, false, false},
 		{"in an event", `event: {reason: Fixed, message: "owned by ${object.metadata.managedFields[0].manager}"}`, true, false, false},
+		{"copied", `patch: {json: [{op: copy, from: /metadata/managedFields/0/manager, path: /data/a}]}`, true, false, false},
+		{"copied with all metadata", `patch: {json: [{op: copy, from: /metadata, path: /data/a}]}`, true, false, false},
+		{"tested", `patch: {json: [{op: test, path: /metadata/managedFields, value: null}, {op: add, path: /data/a, value: x}]}`, true, false, false},
+		{"by operations that nobody knows", `patch: {json: "${object.data.ops}"}`, true, false, false},
+		{"by operations that copy something else", `patch: {json: [{op: copy, from: /metadata/labels/a, path: /data/a}]}`, false, false, false},
+		{"a patch that nobody knows", `patch: {merge: "${object.data.patch}"}`, false, false, false},
 		{"of what is looked up", `lookups: [{name: found, resource: {version: v1, resource: secrets}}]
   condition: lookups.found.exists(s, s.metadata.managedFields.size() > 9)`, false, true, false},
 		{"of the Namespace", `condition: namespaceObject.metadata.managedFields.size() > 9`, false, false, true},
@@ -41,8 +48,7 @@ metadata: {name: rule}
 spec:
   resource: {version: v1, resource: configmaps}
   %s
-  patch: {merge: {data: {a: b}}}
-`, test.spec))
+`, withPatch(test.spec)))
 			for resource, want := range map[schema.GroupVersionResource]bool{configmaps: test.configmaps, secrets: test.secrets, namespaces: test.ofNamespace} {
 				if got := set.ReadsManagedFields(resource); got != want {
 					t.Errorf("%s: %v, want %v", resource.Resource, got, want)
@@ -50,4 +56,11 @@ spec:
 			}
 		})
 	}
+}
+
+func withPatch(spec string) string {
+	if strings.HasPrefix(spec, "patch: ") {
+		return spec
+	}
+	return spec + "\n  patch: {merge: {data: {a: b}}}"
 }

@@ -23,6 +23,18 @@ type optOut struct {
 	err    error
 }
 
+// asksToOptOut reports whether an object, or a Namespace, has one of the
+// annotations at all. Nearly none has.
+func asksToOptOut(object map[string]any) bool {
+	annotations, _ := metadataOf(object)["annotations"].(map[string]any)
+	if len(annotations) == 0 {
+		return false
+	}
+	_, skip := annotations[SkipAnnotation]
+	_, until := annotations[SkipUntilAnnotation]
+	return skip || until
+}
+
 // optedOut reads the annotations of an object or a Namespace; where names it
 // in the reason.
 func optedOut(object map[string]any, where, rule string, now time.Time) optOut {

@@ -62,6 +62,7 @@ type Rule struct {
 
 	conditionReads *fieldset.Set // what of the object decides whether they are made
 	patchReads     []reading     // what each is computed from
+	needs          *fieldset.Set // what of the object Fields begins with
 
 	event eventTemplate
 
@@ -134,12 +135,10 @@ func namespaceReads(rules []*Rule) *fieldset.Set {
 	for _, r := range rules {
 		reads = reads.Union(r.namespaceReads)
 		if r.match.namespaceLabels != nil {
-			reads = reads.Union(fieldset.Of("metadata", "labels"))
+			reads = reads.Union(labelFields(r.match.namespaceLabels))
 		}
 		if r.OptOut {
-			reads = reads.Union(
-				fieldset.Of("metadata", "annotations", SkipAnnotation),
-				fieldset.Of("metadata", "annotations", SkipUntilAnnotation))
+			reads = reads.Union(optOutFields)
 		}
 	}
 	return reads

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,7 @@ type scope struct {
 	rule     *Rule
 	object   map[string]any // what `object` is now: patches see those before them
 	start    map[string]any // what variables and lookups are computed from
-	vars     []lazyValue    // like rule.variables; nil until one is read
+	vars     []lazyValue    // like rule.variables; empty until one is read
 	found    []lazyList     // like rule.Lookups; nil until one is read
 	optedOut bool
 	tainted  bool      // the object holds what another rule read from Secrets
@@ -40,6 +41,17 @@ type lazyList struct {
 	done bool
 	list []any
 	err  error
+}
+
+// begin makes the scope one of a rule on a working copy. in is as it was.
+func (s *scope) begin(r *Rule, object map[string]any, tainted bool) {
+	*s = scope{in: s.in, rule: r, object: object, start: object, tainted: tainted, vars: s.emptied().vars}
+}
+
+// emptied is a scope that holds nothing but space.
+func (s *scope) emptied() scope {
+	clear(s.vars[:cap(s.vars)])
+	return scope{vars: s.vars[:0]}
 }
 
 func (s *scope) condition() (bool, error) {
@@ -74,8 +86,8 @@ func (s *scope) Resolve(name string) (any, error) {
 
 // variable evaluates a variable when it is first read, and never again.
 func (s *scope) variable(name string) (any, error) {
-	if s.vars == nil {
-		s.vars = make([]lazyValue, len(s.rule.variables))
+	if len(s.vars) == 0 {
+		s.vars = slices.Grow(s.vars, len(s.rule.variables))[:len(s.rule.variables)]
 	}
 	for i := range s.rule.variables {
 		if s.rule.variables[i].name != name {

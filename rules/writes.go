@@ -46,7 +46,8 @@ type Write struct {
 	// Pos is where that stands in the file: a key, a pointer, or CEL.
 	Pos yamldoc.Position
 
-	op string // of a JSON patch; empty where it is computed
+	op      string // of a JSON patch; empty where it is computed
+	ensures bool   // {}: what is there stays if it is a map, and else becomes one
 }
 
 // Fields are the fields that can change.
@@ -164,12 +165,13 @@ func (r *Rule) PatchReads(i int) (reads *fieldset.Set, now bool) {
 // reading is what values are computed from.
 type reading struct {
 	fields *fieldset.Set // of the object
+	tested *fieldset.Set // what operations compare: it decides whether values are written
 	now    bool
 }
 
-// findReads is called when the rule has compiled; taken are the fields that the
-// operations of each patch copy.
-func (r *Rule) findReads(taken []*fieldset.Set) {
+// findReads is called when the rule has compiled; taken and tested are the fields
+// that the operations of each patch copy and test.
+func (r *Rule) findReads(taken, tested []*fieldset.Set) {
 	r.conditionReads = r.deciding()
 	for i, p := range r.patches {
 		var programs []*expression.Program
@@ -177,7 +179,7 @@ func (r *Rule) findReads(taken []*fieldset.Set) {
 			programs = append(programs, programsOf(t)...)
 		}
 		reads := r.reads(programs...)
-		reads.fields = reads.fields.Union(taken[i])
+		reads.fields, reads.tested = reads.fields.Union(taken[i]), tested[i]
 		r.patchReads = append(r.patchReads, reads)
 	}
 }
@@ -185,16 +187,13 @@ func (r *Rule) findReads(taken []*fieldset.Set) {
 func (r *Rule) deciding() *fieldset.Set {
 	reads := fieldset.Presence("metadata", "deletionTimestamp")
 	if r.match.labels != nil {
-		required, _ := r.match.labels.Requirements()
-		for _, label := range required {
-			reads = reads.Union(fieldset.Of("metadata", "labels", label.Key()))
-		}
+		reads = reads.Union(labelFields(r.match.labels))
 	}
 	for _, f := range r.match.fields {
 		reads = reads.Union(fieldset.Of(f.path...))
 	}
 	if r.OptOut {
-		reads = reads.Union(fieldset.Of("metadata", "annotations", SkipAnnotation), fieldset.Of("metadata", "annotations", SkipUntilAnnotation))
+		reads = reads.Union(optOutFields)
 	}
 	if r.condition == nil {
 		return reads
@@ -239,7 +238,7 @@ func (r *Rule) reads(programs ...*expression.Program) reading {
 	for _, p := range programs {
 		a.Read(p)
 	}
-	return reading{a.Paths(objectName), seen[nowName]}
+	return reading{fields: a.Paths(objectName), now: seen[nowName]}
 }
 
 // programs are those that compute what is looked up.

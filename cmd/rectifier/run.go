@@ -76,6 +76,7 @@ With --once, every object is looked at once: for CI and CronJobs.`,
 	flags.BoolVar(&f.engine.DryRun, "dry-run", false, "evaluate everything, write nothing; with --once, exit with 1 if something would be changed")
 	flags.BoolVar(&f.once, "once", false, "look at every object once, then exit: 0 all is right, 1 a rule failed on an object or names a resource that is not served, 2 a rule does not compile, 3 the cluster could not be reached or refused")
 	flags.DurationVar(&f.timeout, "timeout", 10*time.Minute, "with --once, give up after this long")
+	flags.BoolVar(&f.engine.FullObjects, "full-objects", false, "keep objects whole in memory, and decode all of them: to find out whether the projection is at fault; needs several times the memory")
 	f.lease.add(cmd, "work only while this instance holds a Lease, so that several can run; one that loses it ends with exit code 3 and has to be started again")
 	flags.BoolVar(&f.strict, "strict-rules", false, "refuse to start if a rule does not compile")
 	f.serve.add(cmd)

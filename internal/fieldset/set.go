@@ -57,12 +57,23 @@ func mark(path []string, f func(*Builder)) *Set {
 
 // Union returns the set of the fields that are in any of the sets. Nil sets
 // are empty.
-func (s *Set) Union(others ...*Set) *Set {
-	out := orEmpty(s)
-	for _, o := range others {
-		out = union(out, orEmpty(o))
+func (s *Set) Union(others ...*Set) *Set { return union(orEmpty(s), unionAll(others)) }
+
+// unionAll takes halves, so that the names of many sets are not copied once for
+// each of them.
+func unionAll(sets []*Set) *Set {
+	switch n := len(sets); n {
+	case 0:
+		return nothing
+	case 1:
+		return orEmpty(sets[0])
+	default:
+		a, b := unionAll(sets[:n/2]), unionAll(sets[n/2:])
+		if covers(a, b) { // as a rule, nothing is new
+			return a
+		}
+		return union(a, b)
 	}
-	return out
 }
 
 // Covers reports whether an object reduced to s is as good as the whole one
@@ -131,9 +142,9 @@ func orEmpty(s *Set) *Set {
 // union is that of two sets at one place; nil: nothing is known there.
 func union(a, b *Set) *Set {
 	switch {
-	case a == nil || a == b:
+	case a == nil || a == b || a == nothing && b != nil: // presence and kind are in each
 		return b
-	case b == nil:
+	case b == nil || b == nothing:
 		return a
 	case a.whole || b.whole:
 		return everything
@@ -144,13 +155,25 @@ func union(a, b *Set) *Set {
 		items:  union(a.items, b.items),
 		values: union(a.values, b.values),
 	}
-	out.names = slices.Concat(a.names, b.names)
-	slices.Sort(out.names)
-	out.names = slices.Compact(out.names)
-	out.fields = make([]*Set, len(out.names))
-	for i, name := range out.names {
-		// Field falls back to the values: a named field has what they ask for.
-		out.fields[i] = union(a.Field(name), b.Field(name))
+	out.names = make([]string, 0, len(a.names)+len(b.names))
+	out.fields = make([]*Set, 0, len(a.names)+len(b.names))
+	add := func(name string, field *Set) {
+		out.names, out.fields = append(out.names, name), append(out.fields, field)
+	}
+	// A field that only one names has what the values of the other ask for.
+	i, j := 0, 0
+	for i < len(a.names) || j < len(b.names) {
+		switch {
+		case j == len(b.names) || i < len(a.names) && a.names[i] < b.names[j]:
+			add(a.names[i], union(a.fields[i], b.values))
+			i++
+		case i == len(a.names) || b.names[j] < a.names[i]:
+			add(b.names[j], union(b.fields[j], a.values))
+			j++
+		default:
+			add(a.names[i], union(a.fields[i], b.fields[j]))
+			i, j = i+1, j+1
+		}
 	}
 	return out.normal()
 }

@@ -300,6 +300,23 @@ func TestLawsOfUnionAndCovers(t *testing.T) {
 	}
 }
 
+func TestTheUnionOfManyIsThatOfOneAfterTheOther(t *testing.T) {
+	r := rand.New(rand.NewSource(3))
+	for range 2000 {
+		all, one := make([]*Set, r.Intn(9)), randomSet(r)
+		want := one
+		for i := range all {
+			if r.Intn(8) > 0 {
+				all[i] = randomSet(r)
+			}
+			want = want.Union(all[i])
+		}
+		if diff := cmp.Diff(want, one.Union(all...), compareSets); diff != "" {
+			t.Fatalf("%s and %v (-one by one +together):\n%s", one, all, diff)
+		}
+	}
+}
+
 // checkCovers holds what s.Covers(u) promises.
 func checkCovers(t *testing.T, r *rand.Rand, s, u *Set, o map[string]any) {
 	t.Helper()

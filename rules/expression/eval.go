@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -58,12 +59,15 @@ func (p *Program) Reads() []string { return p.reads }
 func (p *Program) Eval(names Resolver) (Value, error) {
 	var out ref.Val
 	var err error
+	vars, _ := activations.Get().(*activation)
+	vars.names, vars.text = names, 0
+	defer vars.release()
 	if !p.loops {
-		out, _, err = p.program.Eval(&activation{names: names})
+		out, _, err = p.program.Eval(vars)
 	} else {
 		ctx, cancel := context.WithTimeout(context.Background(), Deadline)
 		defer cancel()
-		out, _, err = p.program.ContextEval(ctx, &activation{names: names})
+		out, _, err = p.program.ContextEval(ctx, vars)
 		if err != nil && ctx.Err() != nil {
 			err = ErrDeadline
 		}
@@ -85,6 +89,14 @@ func (p *Program) Eval(names Resolver) (Value, error) {
 type activation struct {
 	names Resolver
 	text  int // bytes of text that have been made
+}
+
+// activations are used again: what an evaluation returns does not refer to its own.
+var activations = sync.Pool{New: func() any { return &activation{} }}
+
+func (a *activation) release() {
+	a.names = nil
+	activations.Put(a)
 }
 
 func (a *activation) ResolveName(name string) (any, bool) {

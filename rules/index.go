@@ -1,0 +1,206 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Index finds, among rules for one resource, those that an object can concern, so
+// that the others need not be evaluated. It is immutable and safe for concurrent
+// use.
+//
+// A rule is passed over if its match block does not select the object, or if a
+// conjunct of its condition is false: what the object lacks cannot be what the rule
+// asks for. Rules whose condition shows no such guard (see guard) are evaluated, as
+// are those that have to be asked again after a time if they match. Once a rule
+// changes the object, those after it see another one, and all of them are evaluated.
+type Index struct {
+	rules  []*Rule
+	at     places
+	words  int // of a set of rules
+	always ruleSet
+	// groups are match blocks that are looked at once for all their rules.
+	groups []matchGroup
+	// of gives for each rule its group, -1: it has none, and is passed over as not
+	// matching.
+	of []int8
+
+	needNamespace ruleSet
+	anyOptOut     bool
+}
+
+// matchGroup are the rules with one match block.
+type matchGroup struct {
+	match *matcher
+	rules ruleSet
+}
+
+// maxGroups keeps what is known of all match blocks in one word.
+const maxGroups = 64
+
+// manyRules is how many rules make it worth while to look at their match block
+// first, whatever else it can be found by.
+const manyRules = 8
+
+// NewIndex makes an index of rules, which must be in the order of a Set and about
+// one resource. The caller must not modify the slice afterwards.
+func NewIndex(rules []*Rule) *Index {
+	x := &Index{rules: rules, words: (len(rules) + 63) / 64, of: make([]int8, len(rules))}
+	x.always, x.needNamespace = x.none(), x.none()
+	x.group()
+	for i, r := range rules {
+		x.anyOptOut = x.anyOptOut || r.OptOut
+		if r.NeedsNamespace {
+			x.needNamespace.add([]int32{int32(i)})
+		}
+		if g, ok := x.guardOf(i); ok {
+			x.at.file(int32(i), g)
+		} else {
+			x.always.add([]int32{int32(i)})
+		}
+	}
+	return x
+}
+
+func (x *Index) none() ruleSet { return make(ruleSet, x.words) }
+
+// guardOf is the guard that a rule is filed under. A rule without a group is passed
+// over only where it certainly does not match.
+func (x *Index) guardOf(rule int) (guard, bool) {
+	r := x.rules[rule]
+	switch {
+	case x.of[rule] < 0:
+		return matchGuard(&r.match)
+	case r.RecheckAfter > 0:
+		return guard{}, false
+	}
+	return conditionGuard(r)
+}
+
+// group puts the rules with the same match block together: those first that have
+// many rules, or that nothing else finds.
+func (x *Index) group() {
+	type block struct {
+		rules   []int32
+		guarded bool
+	}
+	blocks := map[string]*block{}
+	for i, r := range x.rules {
+		key := r.match.key()
+		if blocks[key] == nil {
+			_, guarded := matchGuard(&r.match)
+			blocks[key] = &block{guarded: guarded}
+		}
+		blocks[key].rules = append(blocks[key].rules, int32(i))
+		x.of[i] = -1
+	}
+	all := make([]*block, 0, len(blocks))
+	for _, b := range blocks {
+		all = append(all, b)
+	}
+	rank := func(b *block) int {
+		switch {
+		case len(b.rules) >= manyRules:
+			return 0
+		case !b.guarded:
+			return 1
+		}
+		return 2
+	}
+	slices.SortFunc(all, func(a, b *block) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), -cmp.Compare(len(a.rules), len(b.rules)), cmp.Compare(a.rules[0], b.rules[0]))
+	})
+	for g, b := range all[:min(len(all), maxGroups)] {
+		members := x.none()
+		members.add(b.rules)
+		for _, i := range b.rules {
+			x.of[i] = int8(g)
+		}
+		x.groups = append(x.groups, matchGroup{&x.rules[b.rules[0]].match, members})
+	}
+}
+
+// key is the same for match blocks that are the same.
+func (m *matcher) key() string {
+	out := fmt.Sprintf("%v %q %q %q %q %v %v", m.deleting, m.namespaces, m.excludeNamespaces, m.names, m.excludeNames,
+		m.namespaces != nil, m.names != nil)
+	for _, s := range []labels.Selector{m.labels, m.namespaceLabels} {
+		if s == nil {
+			out += " all"
+			continue
+		}
+		_, selectable := s.Requirements() // both that of all and that of none are written ""
+		out += fmt.Sprintf(" %v %q", selectable, s.String())
+	}
+	for _, f := range m.fields {
+		out += fmt.Sprintf(" %q %v %q", f.path, f.equal, f.value)
+	}
+	return out
+}
+
+// Rules returns the rules of the index, in their order. The caller must not modify
+// the slice.
+func (x *Index) Rules() []*Rule { return x.rules }
+
+// Evaluate returns what the function Evaluate returns for the rules of the index,
+// except for Result.Unmatched, which is without the rules that were passed over: a
+// Tally counts those.
+func (x *Index) Evaluate(in Input) Result { return ruleList{x.rules, x}.evaluate(in) }
+
+// selected are the rules that an object can concern.
+type selected struct {
+	candidates ruleSet
+	matching   uint64 // a bit for each group whose match block selects the object
+}
+
+// find selects rules for the object of an evaluation. Space is for the set.
+func (x *Index) find(e *evaluation) selected {
+	if cap(e.space) < x.words {
+		e.space = x.none()
+	}
+	s := selected{candidates: ruleSet(e.space[:x.words])}
+	copy(s.candidates, x.always)
+	in := &e.in
+	x.at.find(in.Object, s.candidates)
+	ns := e.scope.namespace()
+	if ns == nil && e.namespace != "" {
+		s.candidates.addAll(x.needNamespace)
+	}
+	for g := range x.groups {
+		if x.groups[g].match.reason(in.Object, ns, e.namespace, e.name) == "" {
+			s.matching |= 1 << g
+		} else {
+			s.candidates.remove(x.groups[g].rules)
+		}
+	}
+	return s
+}
+
+// matches reports whether the match block of a rule's group selects the object.
+func (s *selected) matches(x *Index, rule int) bool {
+	return x.of[rule] >= 0 && s.matching&(1<<x.of[rule]) != 0
+}
+
+// passedOver says of which rules an evaluation through an index tells nothing. The
+// zero value: it tells of all.
+type passedOver struct {
+	index    *Index
+	matching uint64
+	// exceptions are rules that were evaluated, and are not what their group is: in
+	// order.
+	exceptions []exception
+}
+
+// exception is a rule that was evaluated. Rules of a group that matches are taken to
+// pass, all others to be unmatched.
+type exception struct {
+	rule   int32
+	passes bool // it matches, and passes; else there is a verdict
+}
+
+// Passed reports whether rules were passed over, so that Unmatched and Verdicts do
+// not tell of all: Tally.Count does.
+func (r *Result) Passed() bool { return r.passed.index != nil }

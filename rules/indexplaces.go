@@ -1,0 +1,206 @@
+package rules
+
+import "math/bits"
+
+// places is where rules are filed by their guards: a tree of the keys that lead to
+// the places of an object. Rules are numbers, their order in an Index.
+type places struct {
+	// all are the rules that are filed here and below.
+	all []int32
+	// there are those whose guard is that there is something here.
+	there []int32
+
+	// Those whose guard is the value here. Values of other kinds are not equal to a
+	// text or a whole number; a guard that asks for a bool may be an error then.
+	texts   map[string][]int32
+	wholes  map[int64][]int32
+	bools   [2][]int32
+	numbers []int32 // all in wholes: 3.0 equals 3
+
+	// Where a key is not in the map, guards below it are false if the steps to it
+	// are safe (keys, byKey), else errors (strict).
+	keys   []key
+	byKey  map[string]*places
+	strict []key
+	// elements are by the text that they want as a key here, or as an element.
+	elements map[string][]int32
+	maps     []int32 // those below that are in no elements: they want a map
+}
+
+type key struct {
+	name  string
+	below *places
+}
+
+// file puts a rule at the place that its guard is about.
+func (p *places) file(rule int32, g guard) {
+	p.all = append(p.all, rule)
+	for i, s := range g.path {
+		if last := i == len(g.path)-1; last && g.element {
+			if p.elements == nil {
+				p.elements = map[string][]int32{}
+			}
+			p.elements[s.key] = append(p.elements[s.key], rule)
+		} else {
+			p.maps = append(p.maps, rule)
+		}
+		p = p.at(s)
+		p.all = append(p.all, rule)
+	}
+	if g.values == nil {
+		p.there = append(p.there, rule)
+	}
+	for _, v := range g.values {
+		p.expect(v, rule)
+	}
+}
+
+func (p *places) at(s step) *places {
+	if !s.safe {
+		for _, k := range p.strict {
+			if k.name == s.key {
+				return k.below
+			}
+		}
+		below := &places{}
+		p.strict = append(p.strict, key{s.key, below})
+		return below
+	}
+	below := p.byKey[s.key]
+	if below == nil {
+		if p.byKey == nil {
+			p.byKey = map[string]*places{}
+		}
+		below = &places{}
+		p.byKey[s.key] = below
+		p.keys = append(p.keys, key{s.key, below})
+	}
+	return below
+}
+
+func (p *places) expect(v any, rule int32) {
+	switch v := v.(type) {
+	case string:
+		if p.texts == nil {
+			p.texts = map[string][]int32{}
+		}
+		p.texts[v] = append(p.texts[v], rule)
+	case int64:
+		if p.wholes == nil {
+			p.wholes = map[int64][]int32{}
+		}
+		p.wholes[v] = append(p.wholes[v], rule)
+		p.numbers = append(p.numbers, rule)
+	case bool:
+		p.bools[bit(v)] = append(p.bools[bit(v)], rule)
+	}
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// find adds the rules whose guards are not false of what stands here.
+func (p *places) find(v any, into ruleSet) {
+	into.add(p.there)
+	p.findValue(v, into)
+	m, isMap := v.(map[string]any)
+	if !isMap {
+		p.findElements(v, into)
+		return
+	}
+	if len(p.keys) <= len(m) {
+		for i := range p.keys {
+			if v, ok := m[p.keys[i].name]; ok {
+				p.keys[i].below.find(v, into)
+			}
+		}
+	} else {
+		for name, v := range m {
+			if below := p.byKey[name]; below != nil {
+				below.find(v, into)
+			}
+		}
+	}
+	for i := range p.strict {
+		if v, ok := m[p.strict[i].name]; ok {
+			p.strict[i].below.find(v, into)
+		} else {
+			into.add(p.strict[i].below.all)
+		}
+	}
+}
+
+func (p *places) findValue(v any, into ruleSet) {
+	switch v := v.(type) {
+	case string:
+		into.add(p.texts[v])
+	case int64:
+		into.add(p.wholes[v])
+	case float64:
+		into.add(p.numbers)
+	case bool:
+		into.add(p.bools[bit(v)])
+		return
+	}
+	into.add(p.bools[0])
+	into.add(p.bools[1])
+}
+
+// findElements is for guards that go on where no map stands.
+func (p *places) findElements(v any, into ruleSet) {
+	into.add(p.maps)
+	list, isList := v.([]any)
+	if !isList {
+		for _, rules := range p.elements {
+			into.add(rules)
+		}
+		return
+	}
+	if p.elements == nil {
+		return
+	}
+	for _, v := range list {
+		if text, ok := v.(string); ok {
+			into.add(p.elements[text])
+		}
+	}
+}
+
+// ruleSet is a set of the rules of an index, by their numbers: a bit for each.
+type ruleSet []uint64
+
+func (s ruleSet) add(rules []int32) {
+	for _, r := range rules {
+		s[r>>6] |= 1 << (r & 63)
+	}
+}
+
+func (s ruleSet) remove(other ruleSet) {
+	for i := range s {
+		s[i] &^= other[i]
+	}
+}
+
+func (s ruleSet) addAll(other ruleSet) {
+	for i := range s {
+		s[i] |= other[i]
+	}
+}
+
+// next returns the first rule from a number on, and false if there is none.
+func (s ruleSet) next(from int) (int, bool) {
+	for word := from >> 6; word < len(s); word++ {
+		left := s[word]
+		if word == from>>6 {
+			left &= ^uint64(0) << (from & 63)
+		}
+		if left != 0 {
+			return word<<6 + bits.TrailingZeros64(left), true
+		}
+	}
+	return 0, false
+}
