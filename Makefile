@@ -16,7 +16,7 @@ CLUSTER_PKGS = $(shell $(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestI
 export KUBE_CACHE_MUTATION_DETECTOR := true
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-ops deploy-test ops-packages chaos test-unit test-cluster skew fuzz lint release image cross demo cluster control-plane controller-manager kubectl helm clean
+.PHONY: help build test test-ops deploy-test ops-packages chaos bench bench-micro benchstat test-unit test-cluster skew fuzz lint release image cross demo cluster control-plane controller-manager kubectl helm clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,6 +82,25 @@ lint: ## Check gofmt, go vet and staticcheck
 		test -z "$$unformatted" || { echo "not gofmt'ed:"; echo "$$unformatted"; exit 1; }
 	$(GO) vet ./... && $(GO) -C internal/release/image vet ./...
 	$(STATICCHECK) ./...
+
+##@ Benchmark
+# A complete run, with RUNS of 5 or more, writes docs/benchmarks.md. The names of
+# scenarios for BENCH are in internal/bench/suite.go.
+bench: RUNS ?= 5
+bench: control-plane ## Compare with a controller by hand, in 25 minutes (SIZE=large, BENCH=pattern, RUNS=5; QUICK=1: does it work?)
+	@$(GO) build -o bin/bench ./internal/bench && exec bin/bench -docs -runs '$(RUNS)' -size '$(SIZE)' -bench '$(BENCH)' $(if $(QUICK),-quick)
+
+# The steps of one event, each for itself. They need no API server.
+MICRO_PKGS := rules rules/expression rules/patch internal/fieldset gvr/projection engine
+MICRO ?= .
+COUNT ?= 6
+bench-micro benchstat: export KUBE_CACHE_MUTATION_DETECTOR := false
+bench-micro: ## Run the Go benchmarks of the steps (MICRO=pattern COUNT=6)
+	@$(GO) test -short -run '^$$' -bench '$(MICRO)' -benchmem -count '$(COUNT)' $(addprefix ./,$(MICRO_PKGS))
+
+benchstat: ## Compare them with those of another commit: make benchstat BASE=HEAD~1
+	@test -n '$(BASE)' || { echo "benchstat: which commit? BASE=HEAD~1, for one"; exit 2; }
+	@internal/bench/benchstat.sh '$(BASE)' '$(COUNT)' '$(MICRO)' $(MICRO_PKGS)
 
 ##@ Release
 release: ## Build binaries for linux and darwin, archives and checksums into dist (docs/release.md; ARGS=--allow-dirty)

@@ -236,5 +236,9 @@ func (c *ControlPlane) StartAPIServer(ctx context.Context) error {
 
 var errStopped = errors.New("the control plane is stopped")
 
+// PID returns the process id of a server that runs, by the name of its binary; after
+// StartAPIServer it is another one.
+func (c *ControlPlane) PID(server string) (int, error) { return readPID(c.dir, server) }
+
 // path returns a file in the data folder.
 func (c *ControlPlane) path(name string) string { return filepath.Join(c.dir, name) }
