@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/rectifier-dev/rectifier/internal/deployments"
 )
 
 func main() {
@@ -20,11 +22,16 @@ func main() {
 	only := flag.String("bench", "", "run only the scenarios that match this `PATTERN`")
 	quick := flag.Bool("quick", false, "few objects, one round: does all of it work?")
 	docs := flag.Bool("docs", false, "write docs/benchmarks.md and its images, after a complete run in 5 rounds or more")
+	keep := flag.Int("keep", 0, "measure nothing: start an API server with this `NUMBER` of Deployments, for profiles by hand, and leave it up until interrupted")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	p, err := newPlan(*size, *quick, *runs, *only)
-	if err == nil {
+	switch {
+	case err != nil:
+	case *keep > 0:
+		err = keepUp(ctx, os.Stdout, p, *keep)
+	default:
 		err = benchmark(ctx, os.Stdout, p, func(r *report) error {
 			fmt.Printf("\n%s", r.text())
 			if *docs && r.complete() {
@@ -37,6 +44,19 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// keepUp leaves an API server with Deployments up until ctx ends.
+func keepUp(ctx context.Context, out io.Writer, p plan, count int) error {
+	s := &suite{plan: p, out: out, begun: time.Now()}
+	return s.with(ctx, deployments.Small, func(ctx context.Context) error {
+		if err := s.seed(ctx, count); err != nil {
+			return err
+		}
+		s.tell("rectifier run --kubeconfig %s", s.plane.KubeconfigFile())
+		<-ctx.Done()
+		return nil
+	})
 }
 
 // benchmark runs the plan, with progress to out, and reports.
