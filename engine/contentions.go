@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -77,7 +78,7 @@ func (t *contentions) wrote(key Key, uid types.UID, by author, change uint64, ne
 		h = &history{key: key}
 		t.objects[uid] = h
 	}
-	h.newest = newest
+	h.newest = strings.Clone(newest) // not the whole answer
 	r := h.of(by.rule)
 	if r == nil {
 		r = &record{rule: by.rule}

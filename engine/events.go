@@ -129,6 +129,14 @@ func (r *recorder) event(object *unstructured.Unstructured, rule *rules.Rule, ev
 	if r.silent {
 		return
 	}
+	queue := r.normal
+	if eventType == corev1.EventTypeWarning {
+		queue = r.warnings
+	}
+	if len(queue) == cap(queue) { // as in a storm of fixes: not worth the work
+		r.dropped.Inc()
+		return
+	}
 	now := time.Now()
 	namespace := object.GetNamespace()
 	if namespace == "" {
@@ -151,10 +159,6 @@ func (r *recorder) event(object *unstructured.Unstructured, rule *rules.Rule, ev
 			Namespace: object.GetNamespace(), Name: object.GetName(),
 			UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 		},
-	}
-	queue := r.normal
-	if eventType == corev1.EventTypeWarning {
-		queue = r.warnings
 	}
 	select {
 	case queue <- e:

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -76,7 +77,7 @@ func (d *decision) failed(ctx context.Context, request *rules.Request, version s
 	if f.misfit && request.Type() == types.JSONPatchType && d.remember().doubted != version && d.state.delays < slowAttempts {
 		// An operation that does not fit a newer object fails before the
 		// server compares versions: look whether there is one.
-		d.state.doubted = version
+		d.state.doubted = strings.Clone(version)
 		d.putOff(ctx, request, f)
 		return &againError{doubtWait, "the object may have changed since"}
 	}

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -90,7 +92,8 @@ func (e *Engine) enqueue(resource schema.GroupResource, obj any, add func(Key)) 
 		klog.Background().Error(err, "Informer handed out something that is no object", "resource", resource)
 		return
 	}
-	key := Key{Resource: resource, Namespace: name.Namespace, Name: name.Name}
+	// The name of an object is a part of its text, which a key must not keep alive.
+	key := Key{Resource: resource, Namespace: strings.Clone(name.Namespace), Name: strings.Clone(name.Name)}
 	if !e.ownLease(key) { // views would pass it over, as it does own Events, which have to be parsed
 		add(key)
 	}

@@ -146,6 +146,9 @@ func (e *Engine) unfinished() string {
 		if s.State == gvr.Syncing || s.State == gvr.Failing {
 			return strings.TrimSuffix(fmt.Sprintf("%s is %s: %s", rules.ResourceName(s.Resource), s.State, s.Reason), ": ")
 		}
+		if e.informers.Rereads(s.Resource) {
+			return rules.ResourceName(s.Resource) + " is read again, with more fields"
+		}
 	}
 	for _, resource := range e.needSchemas() {
 		if _, served := e.informers.Info(resource); served && !e.schemas.asked(resource) {

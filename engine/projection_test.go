@@ -233,7 +233,7 @@ patch: {merge: {metadata: {labels: {a: d}}}}`), expectedReplicas(t))
 }
 
 // Of the answer to a write, what rules and the engine read is decoded: not the rest of
-// the object, but when it was last written. A Scale is whole.
+// the object, but when it was last written. So it is with a Scale.
 func TestAnswersAreReadAsFarAsNeeded(t *testing.T) {
 	f := newFixture(t)
 	f.create(deployments, deploymentYAML, "web", "2", 2)
@@ -264,8 +264,8 @@ func TestAnswersAreReadAsFarAsNeeded(t *testing.T) {
 			t.Errorf("%s in the answer: %v, want %v: %s", part, !want, want, answer)
 		}
 	}
-	if scale := patch(`{"spec":{"replicas":3}}`, "scale"); !strings.Contains(scale, "selector:app=web") || !strings.Contains(scale, "replicas:3") {
-		t.Errorf("the Scale is not whole: %s", scale)
+	if scale := patch(`{"spec":{"replicas":3}}`, "scale"); strings.Contains(scale, "selector:app=web") || !strings.Contains(scale, "replicas:3") || !strings.Contains(scale, "resourceVersion:") {
+		t.Errorf("the Scale is not what is needed of it: %s", scale)
 	}
 	patch(`{"metadata":{"finalizers":null}}`)
 }

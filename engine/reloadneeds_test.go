@@ -85,7 +85,7 @@ patch: {merge: {metadata: {labels: {marked: "yes"}}}}`)
 	f.wantWrites("deployments", 1)
 	f.reload(other)
 	testcluster.Eventually(t, 5*time.Second, func() error { return f.remembers(0, 0) })
-	f.wantOneInformer("deployments")
+	f.wantInformers("deployments", 2) // once more for what the second rule reads, not at each reload
 }
 
 // A rule that reads managedFields makes its resource be read anew, with them, and

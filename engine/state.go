@@ -2,6 +2,7 @@ package engine
 
 import (
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +79,7 @@ func newObjectState(uid types.UID) *objectState {
 // wrote notes an accepted write. Rules that are held stay held: the new
 // version is the engine's own work.
 func (s *objectState) wrote(before, after string, now time.Time) {
+	after = strings.Clone(after) // not the whole answer
 	s.atLeast, s.stale, s.since = after, "", now
 	for _, h := range s.held {
 		if h.version == before {
@@ -88,6 +90,7 @@ func (s *objectState) wrote(before, after string, now time.Time) {
 
 // expectNewerThan notes that a version is not the current one.
 func (s *objectState) expectNewerThan(version string, now time.Time) {
+	version = strings.Clone(version) // not the text of the whole object
 	s.stale, s.disputed, s.since = version, version, now
 }
 
@@ -155,7 +158,7 @@ func (s *objectState) hold(rule, version, message string, retry bool, now time.T
 		s.held[rule] = h
 	}
 	h.wait = min(max(2*h.wait, firstHold), maxHold)
-	h.version, h.retry, h.until = version, retry, now.Add(h.wait)
+	h.version, h.retry, h.until = strings.Clone(version), retry, now.Add(h.wait)
 	tell := h.reported != message
 	h.reported = message
 	return tell

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/rectifier-dev/rectifier/gvr/projection"
@@ -103,6 +106,9 @@ func (m *Manager) succeedLocked(old *informer, fields projection.Fields) error {
 // which runs on until then, the deletions that neither of them has seen.
 func (m *Manager) takeOver(ctx context.Context, old, next *informer) {
 	defer close(next.served)
+	if !next.reaches(ctx, old.shared.GetStore().LastStoreSyncResourceVersion()) {
+		return
+	}
 	m.mu.Lock()
 	if next.stopped || m.stopped {
 		m.mu.Unlock()
@@ -136,6 +142,19 @@ func (m *Manager) takeOver(ctx context.Context, old, next *informer) {
 		m.mu.Unlock()
 	}
 	m.announce()
+}
+
+// catchUp bounds how long a successor is waited for whose server is behind: versions of some servers do not compare.
+const catchUp = 30 * time.Second
+
+// reaches waits until a store is not older than a version: one of several API servers may have answered the list that
+// is behind the one that the informer before watches. It is false if ctx ends first.
+func (i *informer) reaches(ctx context.Context, version string) bool {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, catchUp, true, func(context.Context) (bool, error) {
+		c, err := resourceversion.CompareResourceVersion(i.shared.GetStore().LastStoreSyncResourceVersion(), version)
+		return err != nil || c >= 0, nil
+	})
+	return err == nil || ctx.Err() == nil
 }
 
 // deleteMissing tells the handler of an informer that has ended that objects are gone which are not in another store.

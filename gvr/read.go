@@ -142,6 +142,30 @@ func (m *Manager) Holds(gvr schema.GroupVersionResource, fields projection.Field
 	return true
 }
 
+// Rereads says whether the objects of a resource are being read again, because fields are wanted that they lack, and
+// whether their handler has yet to be given them. A successor whose requests fail is not counted.
+func (m *Manager) Rereads(gvr schema.GroupVersionResource) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	r := m.resources[gvr]
+	if r == nil {
+		return false
+	}
+	for _, i := range r.informers {
+		if next := i.successor; next != nil && next.health.problem == nil {
+			return true
+		}
+		select {
+		case <-i.served:
+		default:
+			if i.served != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // LastSyncVersion returns the newest resource version that the store for a resource and namespace has seen, bookmarks
 // included, to be compared with k8s.io/apimachinery/pkg/util/resourceversion. It is empty while nothing is known.
 func (m *Manager) LastSyncVersion(gvr schema.GroupVersionResource, namespace string) string {

@@ -69,8 +69,11 @@ func (r *Rule) objectFields() *fieldset.Set {
 	for _, w := range r.writes {
 		switch {
 		case w.Subresource == scale: // a path of the Scale
+		case w.ensures && len(w.Path) == 0: // the object is a map
 		case w.ensures:
-			all = append(all, fieldset.Presence(w.Path...))
+			// For evaluation presence would do. What is replaced if it is no map is kept
+			// for people, who are told what was there.
+			all = append(all, fieldset.Keys(w.Path...), fieldset.WholeIfList(w.Path...))
 		default:
 			all = append(all, w.Fields())
 		}

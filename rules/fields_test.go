@@ -85,11 +85,11 @@ func TestFieldsOfTheParts(t *testing.T) {
 	}{
 		{"one annotation is not all", "patch: {merge: {metadata: {annotations: {a: x}}}}", "", []string{".metadata.annotations.a"}},
 		{"a removal", "patch: {merge: {spec: {a: null}}}", "", []string{".spec.a"}},
-		{"a map that shall be there", "patch: {merge: {spec: {a: {}}}}", "", []string{".spec.a?"}},
+		{"a map that shall be there", "patch: {merge: {spec: {a: {}}}}", "", []string{".spec.a{if list}", ".spec.a{keys}"}},
 		{"a list", "patch: {merge: {spec: {l: [1]}}}", "", []string{".spec.l"}},
 		{"a computed key", "patch: {merge: {spec: {a: {\"${object.kind}\": 1}}}}", "", []string{".kind", ".spec.a"}},
 		{"a computed value", "patch: {merge: {spec: {a: \"${object.spec.b}\"}}}", "", []string{".spec.a", ".spec.b"}},
-		{"a computed map of known keys", "patch: {merge: {spec: \"${{'a': 1, 'b': {'c': 2, 'd': {}}}}\"}}", "", []string{".spec.a", ".spec.b.c", ".spec.b.d?"}},
+		{"a computed map of known keys", "patch: {merge: {spec: \"${{'a': 1, 'b': {'c': 2, 'd': {}}}}\"}}", "", []string{".spec.a", ".spec.b.c", ".spec.b.d{if list}", ".spec.b.d{keys}"}},
 		{"nothing, or a patch", "patch: {merge: \"${object.spec.a ? dyn({'spec': {'b': 1}}) : dyn({})}\"}", "", []string{".spec.a", ".spec.b"}},
 		{"a patch that nobody knows", "patch: {merge: \"${object.spec.patch}\"}", "", []string{"."}},
 		{"a configuration", "patch: {applyConfiguration: {spec: {paused: true, template: {spec: {containers: [{name: a, image: b}]}}}}}", "", []string{".spec.paused", ".spec.template.spec.containers"}},

@@ -12,16 +12,19 @@ import (
 // that the others need not be evaluated. It is immutable and safe for concurrent
 // use.
 //
-// A rule is passed over if its match block does not select the object, or if a
-// conjunct of its condition is false: what the object lacks cannot be what the rule
-// asks for. Rules whose condition shows no such guard (see guard) are evaluated, as
+// A rule is passed over if its match block does not select the object, or if one of
+// two conjuncts of its condition is false: what the object lacks cannot be what the
+// rule asks for. Rules whose condition shows no such guard (see guard) are evaluated, as
 // are those that have to be asked again after a time if they match. Once a rule
 // changes the object, those after it see another one, and all of them are evaluated.
 type Index struct {
 	rules  []*Rule
-	at     places
 	words  int // of a set of rules
 	always ruleSet
+	// at is where all other rules are filed by a guard, and also where those are that
+	// have a second one. once are the rules that have none.
+	at, also places
+	once     ruleSet
 	// groups are match blocks that are looked at once for all their rules.
 	groups []matchGroup
 	// of gives for each rule its group, -1: it has none, and is passed over as not
@@ -49,17 +52,23 @@ const manyRules = 8
 // one resource. The caller must not modify the slice afterwards.
 func NewIndex(rules []*Rule) *Index {
 	x := &Index{rules: rules, words: (len(rules) + 63) / 64, of: make([]int8, len(rules))}
-	x.always, x.needNamespace = x.none(), x.none()
+	x.always, x.once, x.needNamespace = x.none(), x.none(), x.none()
 	x.group()
 	for i, r := range rules {
 		x.anyOptOut = x.anyOptOut || r.OptOut
 		if r.NeedsNamespace {
-			x.needNamespace.add([]int32{int32(i)})
+			x.needNamespace.addOne(int32(i))
 		}
-		if g, ok := x.guardOf(i); ok {
-			x.at.file(int32(i), g)
+		guards := x.guardsOf(i)
+		if len(guards) == 0 {
+			x.always.addOne(int32(i))
 		} else {
-			x.always.add([]int32{int32(i)})
+			x.at.file(int32(i), guards[0])
+		}
+		if len(guards) < 2 {
+			x.once.addOne(int32(i))
+		} else {
+			x.also.file(int32(i), guards[1])
 		}
 	}
 	return x
@@ -67,17 +76,20 @@ func NewIndex(rules []*Rule) *Index {
 
 func (x *Index) none() ruleSet { return make(ruleSet, x.words) }
 
-// guardOf is the guard that a rule is filed under. A rule without a group is passed
-// over only where it certainly does not match.
-func (x *Index) guardOf(rule int) (guard, bool) {
+// guardsOf are the guards that a rule is filed under, two at most. A rule without a
+// group is passed over only where it certainly does not match.
+func (x *Index) guardsOf(rule int) []guard {
 	r := x.rules[rule]
 	switch {
 	case x.of[rule] < 0:
-		return matchGuard(&r.match)
+		if g, ok := matchGuard(&r.match); ok {
+			return []guard{g}
+		}
+		return nil
 	case r.RecheckAfter > 0:
-		return guard{}, false
+		return nil
 	}
-	return conditionGuard(r)
+	return conditionGuards(r, 2)
 }
 
 // group puts the rules with the same match block together: those first that have
@@ -158,13 +170,19 @@ type selected struct {
 
 // find selects rules for the object of an evaluation. Space is for the set.
 func (x *Index) find(e *evaluation) selected {
-	if cap(e.space) < x.words {
-		e.space = x.none()
+	if cap(e.space) < 2*x.words {
+		e.space = make([]uint64, 2*x.words)
 	}
 	s := selected{candidates: ruleSet(e.space[:x.words])}
 	copy(s.candidates, x.always)
 	in := &e.in
 	x.at.find(in.Object, s.candidates)
+	if len(x.also.all) > 0 {
+		also := ruleSet(e.space[x.words : 2*x.words])
+		copy(also, x.once)
+		x.also.find(in.Object, also)
+		s.candidates.keep(also)
+	}
 	ns := e.scope.namespace()
 	if ns == nil && e.namespace != "" {
 		s.candidates.addAll(x.needNamespace)

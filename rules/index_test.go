@@ -3,6 +3,7 @@ package rules_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -81,10 +82,58 @@ func (g guardMaker) below2(cel string, optional bool) (string, bool) {
 }
 
 func (g guardMaker) literal() string {
-	return pick(g.chooser, "'x'", "'y'", "'x'", "''", "1", "3", "true", "false", "0.5", "variables.x", "null", "1u")
+	return pick(g.chooser, "'x'", "'y'", "'x'", "''", "1", "3", "true", "false", "0.5", "variables.x", "null", "1u", "1 + 2", "'x' + ''")
+}
+
+// bound is what values are compared with, those around 2^53 and 2^63 among them,
+// where doubles are no whole numbers of their own.
+func (g guardMaker) bound() string {
+	if g.chance(20) {
+		return g.literal()
+	}
+	return pick(g.chooser, "0", "1", "2", "3", "3.0", "0.5", "2u", "-1", "1000 + 37", "int('3')", "'w'", "'x'", "'y'", "variables.x",
+		"9007199254740992", "9007199254740993", "9007199254740992.0", "9223372036854775807", "9223372036854775808.0", "18446744073709551615u",
+		"-9007199254740993", "-1e30", "double('NaN')", "1 / 0", "object.spec.a")
+}
+
+// compared is a comparison of a place with a bound.
+func (g guardMaker) compared() string {
+	a, b, operator := g.value(), g.bound(), pick(g.chooser, "<", "<=", ">", ">=", "!=")
+	if g.chance(30) {
+		a, b = b, a
+	}
+	if g.chance(20) {
+		return fmt.Sprintf("!(%s %s %s)", a, operator, b)
+	}
+	return fmt.Sprintf("%s %s %s", a, operator, b)
+}
+
+func (g guardMaker) related() string {
+	not := pick(g.chooser, "", "", "!")
+	return fmt.Sprintf("%s%s.%s(%s)", not, g.value(), pick(g.chooser, "startsWith", "endsWith", "contains"), pick(g.chooser, "'x'", "'y'", "''", "'we' + 'b'", "variables.x"))
+}
+
+// denied is a conjunct that is false where what it asks for is there.
+func (g guardMaker) denied() string {
+	if g.chance(20) {
+		return fmt.Sprintf("!(%s || %s)", g.wanted(), g.wanted())
+	}
+	return "!(" + g.wanted() + ")"
 }
 
 func (g guardMaker) conjunct() string {
+	switch g.IntN(7) {
+	case 0, 1:
+		return g.compared()
+	case 2:
+		return g.related()
+	case 3:
+		return g.denied()
+	}
+	return g.wanted()
+}
+
+func (g guardMaker) wanted() string {
 	key := pick(g.chooser, metaKeys...)
 	switch g.IntN(12) {
 	case 0, 1:
@@ -206,7 +255,9 @@ func mutate(c *chooser, v map[string]any, depth int) {
 		case 5:
 			v[key] = map[string]any{"a": pick[any](c, "x", true, int64(3), 3.0, nil), "b": "y"}
 		default:
-			v[key] = pick[any](c, "x", "a", int64(1), int64(3), 1.0, 3.0, 0.5, true, false)
+			v[key] = pick[any](c, "x", "a", int64(1), int64(3), 1.0, 3.0, 0.5, true, false, "w", "yx", "", int64(2), int64(0), int64(1038), -2.5,
+				int64(9007199254740992), int64(9007199254740993), int64(-9007199254740993), int64(math.MaxInt64), int64(math.MinInt64),
+				9007199254740992.0, 9007199254740994.0, 9223372036854775808.0, 1e30, -1e30)
 		}
 	}
 }

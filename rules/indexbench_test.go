@@ -12,7 +12,7 @@ import (
 
 var benchDeployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 
-// conditions are templates of what rules on one resource ask; %d makes them
+// conditions are benchConditions of what rules on one resource ask; %d makes them
 // differ from rule to rule. None holds for benchObject.
 var conditions = []string{
 	"'example.io/opt-%d' in object.metadata.?annotations.orValue({})",
@@ -22,7 +22,16 @@ var conditions = []string{
 	"has(object.metadata.annotations) && has(object.metadata.annotations.owner%d) && object.metadata.annotations.owner%[1]d != ''",
 }
 
-func manyBenchRules(t testing.TB, n int) []*Rule {
+// benchConditions are the conditions of the rules that make bench has (internal/bench).
+var benchConditions = []string{
+	"'example.io/policy-%d' in object.metadata.?annotations.orValue({}) && object.spec.replicas > 0",
+	"object.metadata.?labels.?team.orValue('') == 'no-team-%d' && object.spec.replicas > 1",
+	"has(object.metadata.labels.tier%d) && object.metadata.labels.tier%[1]d != object.metadata.labels.team",
+	"object.spec.template.spec.?serviceAccountName.orValue('') == 'robot-%d'",
+	"object.spec.replicas > 1000 + %d && object.metadata.labels.team != 'no-team'",
+}
+
+func manyBenchRules(t testing.TB, n int, conditions []string) []*Rule {
 	t.Helper()
 	var text strings.Builder
 	for i := range n {
@@ -101,31 +110,51 @@ func BenchmarkEvaluateExpectedReplicas(b *testing.B) {
 
 func BenchmarkIndexMany(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1000} {
-		x, in := NewIndex(manyBenchRules(b, n)), benchInput(nil)
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			b.ReportAllocs()
-			tally := x.NewTally()
+		b.Run(fmt.Sprint(n), func(b *testing.B) { benchmarkIndex(b, n, conditions) })
+	}
+}
+
+// The rules of make bench together, and as many of each template alone.
+func BenchmarkIndexTemplates(b *testing.B) {
+	b.Run("all", func(b *testing.B) { benchmarkIndex(b, 1000, benchConditions) })
+	for i := range benchConditions {
+		b.Run(fmt.Sprint(i), func(b *testing.B) { benchmarkIndex(b, 1000, benchConditions[i:i+1]) })
+	}
+}
+
+// Rules that nothing finds but their own evaluation.
+func BenchmarkIndexWithoutGuards(b *testing.B) {
+	benchmarkIndex(b, 200, []string{"object.spec.replicas * 2 > 1000 + %d && object.metadata.labels.team != 'no-team'"})
+}
+
+func benchmarkIndex(b *testing.B, n int, conditions []string) {
+	x, in := NewIndex(manyBenchRules(b, n, conditions)), benchInput(nil)
+	b.ReportAllocs()
+	tally := x.NewTally()
+	for b.Loop() {
+		res := x.Evaluate(in)
+		if len(res.Verdicts) > 0 || !res.Passed() {
+			b.Fatal(res.Verdicts[0].Err)
+		}
+		tally.Count(&res)
+	}
+	b.ReportMetric(float64(x.Candidates(in)), "evaluated")
+}
+
+func BenchmarkNewIndex(b *testing.B) {
+	for name, conditions := range map[string][]string{"conditions": conditions, "benchConditions": benchConditions} {
+		rs := manyBenchRules(b, 1000, conditions)
+		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				res := x.Evaluate(in)
-				if len(res.Verdicts) > 0 || !res.Passed() {
-					b.Fatal(res.Verdicts[0].Err)
-				}
-				tally.Count(&res)
+				NewIndex(rs)
 			}
 		})
 	}
 }
 
-func BenchmarkNewIndex(b *testing.B) {
-	rs := manyBenchRules(b, 1000)
-	for b.Loop() {
-		NewIndex(rs)
-	}
-}
-
 func BenchmarkEvaluateMany(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
-		rs, in := manyBenchRules(b, n), benchInput(nil)
+		rs, in := manyBenchRules(b, n, conditions), benchInput(nil)
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

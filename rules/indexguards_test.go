@@ -51,7 +51,114 @@ func TestWhatAnIndexPassesOver(t *testing.T) {
 		{"variables.labels.a == variables.x", "{metadata: {labels: {a: x}}}", true},
 		{"variables.labelled", "{metadata: {labels: {b: x}}}", false},
 		{"variables.labelled", "{metadata: {}}", false},
-		{"!has(object.spec.a)", "{spec: {a: x}}", true},
+
+		{"!has(object.spec.a)", "{spec: {a: x}}", false},
+		{"!has(object.spec.a)", "{spec: {a: null}}", false},
+		{"!has(object.spec.a)", "{spec: {}}", true},
+		{"!has(object.spec.a)", "{spec: []}", true}, // an error
+		{"!has(object.spec.a)", "{}", true},         // an error
+		{"has(object.spec) && !has(object.spec.a)", "{}", false},
+		{"has(object.spec) && !has(object.spec.a)", "{spec: {}}", true},
+		{"has(object.spec.a) && !has(object.spec.a.b)", "{spec: {a: {b: x}}}", false},
+		{"!('a' in object.metadata.annotations)", "{metadata: {annotations: {a: x}}}", false},
+		{"!('a' in object.metadata.annotations)", "{metadata: {annotations: {b: x}}}", true},
+		{"!('a' in object.metadata.annotations)", "{metadata: {}}", true}, // an error
+		{"!('a' in object.metadata.?annotations.orValue({}))", "{metadata: {}}", true},
+		{"!('a' in object.metadata.?annotations.orValue({}))", "{metadata: {annotations: {a: x}}}", false},
+		{"!('a' in object.spec.finalizers)", "{spec: {finalizers: [b, a]}}", false},
+		{"!('a' in object.spec.finalizers)", "{spec: {finalizers: [b, 1]}}", true},
+		{"!('a' in object.spec.finalizers)", "{spec: {finalizers: a}}", true}, // an error
+		{"!object.metadata.?labels[?'a'].hasValue()", "{metadata: {labels: {a: x}}}", false},
+		{"!object.metadata.?labels[?'a'].hasValue()", "{metadata: {}}", true},
+		{"!(has(object.spec.a) || has(object.spec.b))", "{spec: {b: x}}", false},
+		{"!(has(object.spec.a) || has(object.spec.b))", "{spec: {c: x}}", true},
+		{"!(has(object.spec.a) && has(object.spec.b))", "{spec: {a: x, b: x}}", true}, // no guard
+		{"!!has(object.spec.a)", "{spec: {}}", false},
+		{"!object.spec.a", "{spec: {a: true}}", false},
+		{"!object.spec.a", "{spec: {a: false}}", true},
+		{"!object.spec.a", "{spec: {a: x}}", true}, // an error
+		{"!object.spec.?a.orValue(false)", "{spec: {}}", true},
+		{"!object.spec.?a.orValue(true)", "{spec: {}}", false},
+
+		{"object.spec.a != 'x'", "{spec: {a: x}}", false},
+		{"object.spec.a != 'x'", "{spec: {a: z}}", true},
+		{"object.spec.a != 'x'", "{spec: {a: 3}}", true},
+		{"object.spec.a != 'x'", "{spec: {}}", true}, // an error
+		{"'x' != object.spec.a", "{spec: {a: x}}", false},
+		{"!(object.spec.a == 'x')", "{spec: {a: x}}", false},
+		{"!(object.spec.a != 'x')", "{spec: {a: z}}", false},
+		{"!(object.spec.a in ['x', 'z'])", "{spec: {a: z}}", false},
+		{"!(object.spec.a in ['x', 'z'])", "{spec: {a: w}}", true},
+		{"object.spec.a != 3", "{spec: {a: 3}}", false},
+		{"object.spec.a != 3", "{spec: {a: 4}}", true},
+		{"object.spec.a != 3", "{spec: {a: 3.5}}", true},
+		{"object.spec.a != true", "{spec: {a: true}}", false},
+		{"object.spec.a != true", "{spec: {a: false}}", true},
+		{"object.spec.?a.orValue('x') != 'x'", "{spec: {}}", false},
+		{"object.spec.?a.orValue('') != 'x'", "{spec: {}}", true},
+		{"object.spec.?a.orValue(object.spec.b) != 'x'", "{spec: {a: x}}", true},
+		{"has(object.spec.a) && object.spec.a != 'x'", "{spec: {}}", false},
+
+		{"object.spec.a > 3", "{spec: {a: 3}}", false},
+		{"object.spec.a > 3", "{spec: {a: 4}}", true},
+		{"object.spec.a > 3", "{spec: {a: 2.5}}", false},
+		{"object.spec.a > 3", "{spec: {a: 3.5}}", true},
+		{"object.spec.a > 3", "{spec: {a: '2'}}", true},  // an error
+		{"object.spec.a > 3", "{spec: {a: true}}", true}, // an error
+		{"object.spec.a > 3", "{spec: {a: null}}", true}, // an error
+		{"object.spec.a > 3", "{spec: {a: [1]}}", true},  // an error
+		{"object.spec.a > 3", "{spec: {}}", true},        // an error
+		{"object.spec.a >= 3", "{spec: {a: 2}}", false},
+		{"object.spec.a >= 3", "{spec: {a: 3}}", true},
+		{"object.spec.a < 3", "{spec: {a: 3}}", false},
+		{"object.spec.a < 3", "{spec: {a: 2}}", true},
+		{"object.spec.a <= 3", "{spec: {a: 4}}", false},
+		{"object.spec.a <= 3", "{spec: {a: 3}}", true},
+		{"3 < object.spec.a", "{spec: {a: 3}}", false},
+		{"3 < object.spec.a", "{spec: {a: 4}}", true},
+		{"3 >= object.spec.a", "{spec: {a: 4}}", false},
+		{"!(object.spec.a < 3)", "{spec: {a: 2}}", false},
+		{"!(object.spec.a < 3)", "{spec: {a: 3}}", true},
+		{"object.spec.a > 1000 + 37", "{spec: {a: 1037}}", false},
+		{"object.spec.a > 1000 + 37", "{spec: {a: 1038}}", true},
+		{"object.spec.a > int('3') && true", "{spec: {a: 3}}", false},
+		{"object.spec.a > -3", "{spec: {a: -3}}", false},
+		{"object.spec.a > [1, 3].size()", "{spec: {a: 2}}", false},
+		{"object.spec.a > 1 / 0", "{spec: {a: 2}}", true}, // an error
+		{"object.spec.a > 3u", "{spec: {a: -1}}", false},
+		{"object.spec.a > 3u", "{spec: {a: 4}}", true},
+		{"object.spec.a > 2.5", "{spec: {a: 2}}", false},
+		{"object.spec.a > 2.5", "{spec: {a: 3}}", true},
+		{"object.spec.a > 2.5", "{spec: {a: 2.5}}", false},
+		{"object.spec.a > double('NaN')", "{spec: {a: 2}}", true},         // an error
+		{"object.spec.a > 18446744073709551615u", "{spec: {a: 2}}", true}, // no guard
+		{"object.spec.a > 9007199254740992", "{spec: {a: 9007199254740992}}", false},
+		{"object.spec.a > 9007199254740992", "{spec: {a: 9007199254740993}}", true},
+		{"object.spec.a > 9007199254740992.0", "{spec: {a: 9007199254740993}}", false}, // as a double
+		{"object.spec.a > 9007199254740992", "{spec: {a: 1e30}}", true},
+		{"object.spec.a < 9007199254740992", "{spec: {a: 1e30}}", true}, // not sorted for such
+		{"object.spec.?a.orValue(0) > 3", "{spec: {}}", false},
+		{"object.spec.?a.orValue(4) > 3", "{spec: {}}", true},
+		{"object.spec.?a.orValue('') > 3", "{spec: {}}", true}, // an error
+		{"has(object.spec.a) && object.spec.a > 3", "{spec: {}}", false},
+		{"object.spec.a > 'm'", "{spec: {a: k}}", false},
+		{"object.spec.a > 'm'", "{spec: {a: nn}}", true},
+		{"object.spec.a > 'm'", "{spec: {a: 3}}", true}, // an error
+		{"object.spec.a <= 'm'", "{spec: {a: nn}}", false},
+		{"object.spec.a > object.spec.b", "{spec: {a: 1, b: 2}}", true}, // no guard
+
+		{"object.spec.a.startsWith('x-')", "{spec: {a: y-x-}}", false},
+		{"object.spec.a.startsWith('x-')", "{spec: {a: x-y}}", true},
+		{"object.spec.a.startsWith('x-')", "{spec: {a: 3}}", true}, // an error
+		{"object.spec.a.startsWith('x-')", "{spec: {}}", true},     // an error
+		{"object.spec.a.endsWith('-' + 'x')", "{spec: {a: x-y}}", false},
+		{"object.spec.a.endsWith('-' + 'x')", "{spec: {a: y-x}}", true},
+		{"object.spec.a.contains('x')", "{spec: {a: zz}}", false},
+		{"object.spec.a.contains('x')", "{spec: {a: yxy}}", true},
+		{"!object.spec.a.contains('x')", "{spec: {a: yxy}}", false},
+		{"!object.spec.a.contains('x')", "{spec: {a: zz}}", true},
+		{"object.spec.?a.orValue('').contains('x')", "{spec: {}}", false},
+		{"!object.spec.?a.orValue('').contains('x')", "{spec: {}}", true},
 		{"namespaceObject.metadata.name == 'x'", "{spec: {}}", true},
 		{"object.kind == 'x'", "{kind: z}", true}, // all objects of a resource have the same
 	} {

@@ -16,6 +16,8 @@ type places struct {
 	wholes  map[int64][]int32
 	bools   [2][]int32
 	numbers []int32 // all in wholes: 3.0 equals 3
+	// tests are those that compare the value in other ways; nil: there are none.
+	tests *valueTests
 
 	// Where a key is not in the map, guards below it are false if the steps to it
 	// are safe (keys, byKey), else errors (strict).
@@ -24,7 +26,9 @@ type places struct {
 	strict []key
 	// elements are by the text that they want as a key here, or as an element.
 	elements map[string][]int32
-	maps     []int32 // those below that are in no elements: they want a map
+	// lacking are by the text that they want neither as a key nor as an element.
+	lacking map[string][]int32
+	maps    []int32 // those below that are in neither: they want a map
 }
 
 type key struct {
@@ -36,22 +40,30 @@ type key struct {
 func (p *places) file(rule int32, g guard) {
 	p.all = append(p.all, rule)
 	for i, s := range g.path {
-		if last := i == len(g.path)-1; last && g.element {
-			if p.elements == nil {
-				p.elements = map[string][]int32{}
-			}
-			p.elements[s.key] = append(p.elements[s.key], rule)
-		} else {
+		switch last := i == len(g.path)-1; {
+		case last && g.element && g.asks == absence:
+			fileUnder(&p.lacking, s.key, rule)
+		case last && g.element:
+			fileUnder(&p.elements, s.key, rule)
+		default:
 			p.maps = append(p.maps, rule)
 		}
 		p = p.at(s)
 		p.all = append(p.all, rule)
 	}
-	if g.values == nil {
+	switch g.asks {
+	case presence:
 		p.there = append(p.there, rule)
-	}
-	for _, v := range g.values {
-		p.expect(v, rule)
+	case absence: // it is found where there is nothing
+	case oneOf:
+		for _, v := range g.values {
+			p.expect(v, rule)
+		}
+	default:
+		if p.tests == nil {
+			p.tests = &valueTests{}
+		}
+		p.tests.file(rule, g)
 	}
 }
 
@@ -81,15 +93,9 @@ func (p *places) at(s step) *places {
 func (p *places) expect(v any, rule int32) {
 	switch v := v.(type) {
 	case string:
-		if p.texts == nil {
-			p.texts = map[string][]int32{}
-		}
-		p.texts[v] = append(p.texts[v], rule)
+		fileUnder(&p.texts, v, rule)
 	case int64:
-		if p.wholes == nil {
-			p.wholes = map[int64][]int32{}
-		}
-		p.wholes[v] = append(p.wholes[v], rule)
+		fileUnder(&p.wholes, v, rule)
 		p.numbers = append(p.numbers, rule)
 	case bool:
 		p.bools[bit(v)] = append(p.bools[bit(v)], rule)
@@ -107,6 +113,9 @@ func bit(b bool) int {
 func (p *places) find(v any, into ruleSet) {
 	into.add(p.there)
 	p.findValue(v, into)
+	if p.tests != nil {
+		p.tests.find(v, into)
+	}
 	m, isMap := v.(map[string]any)
 	if !isMap {
 		p.findElements(v, into)
@@ -154,18 +163,22 @@ func (p *places) findValue(v any, into ruleSet) {
 func (p *places) findElements(v any, into ruleSet) {
 	into.add(p.maps)
 	list, isList := v.([]any)
+	for _, rules := range p.lacking {
+		into.add(rules)
+	}
 	if !isList {
 		for _, rules := range p.elements {
 			into.add(rules)
 		}
 		return
 	}
-	if p.elements == nil {
+	if p.elements == nil && p.lacking == nil {
 		return
 	}
 	for _, v := range list {
 		if text, ok := v.(string); ok {
 			into.add(p.elements[text])
+			into.drop(p.lacking[text])
 		}
 	}
 }
@@ -175,7 +188,23 @@ type ruleSet []uint64
 
 func (s ruleSet) add(rules []int32) {
 	for _, r := range rules {
-		s[r>>6] |= 1 << (r & 63)
+		s.addOne(r)
+	}
+}
+
+func (s ruleSet) addOne(rule int32) { s[rule>>6] |= 1 << (rule & 63) }
+
+// drop takes rules away that their guard has added: each is filed once.
+func (s ruleSet) drop(rules []int32) {
+	for _, r := range rules {
+		s[r>>6] &^= 1 << (r & 63)
+	}
+}
+
+// keep leaves the rules that are in both sets.
+func (s ruleSet) keep(other ruleSet) {
+	for i := range s {
+		s[i] &= other[i]
 	}
 }
 

@@ -126,7 +126,7 @@ func (l *Lookup) query(names expression.Resolver) (*Query, error) {
 		if !ok {
 			return nil, fmt.Errorf("namespace: must be a string, not %s", kindOf(v))
 		}
-		q.Namespace = s
+		q.Namespace = strings.Clone(s) // queries outlive the object that they were computed from
 	}
 	for i, t := range l.where {
 		v, err := t.eval(names)
@@ -166,7 +166,7 @@ func texts(v any) ([]string, error) {
 	for _, item := range list {
 		switch item.(type) {
 		case string, bool, int64, float64:
-			out = append(out, scalarText(item))
+			out = append(out, strings.Clone(scalarText(item)))
 		default:
 			return nil, fmt.Errorf("must be a string, number or bool, or a list of them, not %s", kindOf(item))
 		}
@@ -199,7 +199,7 @@ func selectorOf(v any) (labels.Selector, error) {
 				if !ok {
 					return nil, fmt.Errorf("matchLabels.%s must be a string, not %s", k, kindOf(values[k]))
 				}
-				s.MatchLabels[k] = text
+				s.MatchLabels[strings.Clone(k)] = strings.Clone(text)
 			}
 		case "matchExpressions":
 			expressions, err := requirements(part)
@@ -224,14 +224,14 @@ func requirements(v any) ([]metav1.LabelSelectorRequirement, error) {
 		m, _ := item.(map[string]any)
 		key, _ := m["key"].(string)
 		operator, _ := m["operator"].(string)
-		r := metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOperator(operator)}
+		r := metav1.LabelSelectorRequirement{Key: strings.Clone(key), Operator: metav1.LabelSelectorOperator(strings.Clone(operator))}
 		values, _ := m["values"].([]any)
 		for _, v := range values {
 			text, ok := v.(string)
 			if !ok {
 				return nil, fmt.Errorf("a value of matchExpressions must be a string, not %s", kindOf(v))
 			}
-			r.Values = append(r.Values, text)
+			r.Values = append(r.Values, strings.Clone(text))
 		}
 		out = append(out, r)
 	}

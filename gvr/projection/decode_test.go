@@ -266,8 +266,16 @@ func TestAnswers(t *testing.T) {
 	if diff := cmp.Diff(project(decodeWhole(t, []byte(thing)), p.Fields()), answer(thing)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	scale := map[string]any{
+		"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": map[string]any{"replicas": int64(3)},
+		"metadata": map[string]any{"name": "a", "resourceVersion": "7", "managedFields": []any{map[string]any{"time": "2026-10-01T10:11:12Z"}}},
+	}
+	if diff := cmp.Diff(scale, answer(`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","resourceVersion":"7",`+
+		`"managedFields":[{"manager":"m","time":"2026-10-01T10:11:12Z"}]},"spec":{"replicas":3},"status":{"replicas":2}}`)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
 	for _, data := range []string{
-		`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"a","resourceVersion":"7"},"spec":{"replicas":3},"status":{"replicas":2}}`,
+		`{"apiVersion":"extensions/v1beta1","kind":"Scale","metadata":{"name":"a","resourceVersion":"7"},"spec":{"replicas":3},"status":{"replicas":2}}`,
 		`{"apiVersion":"v1","kind":"Status","metadata":{},"status":"Success","details":{"name":"a"}}`,
 	} {
 		var want unstructured.Unstructured

@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/rectifier-dev/rectifier/internal/fieldset"
 )
 
 // Serializer is what a REST client decodes lists and watch events with. What it
@@ -20,9 +22,20 @@ func (p *Projector) Serializer() runtime.NegotiatedSerializer { return p.seriali
 
 // AnswerSerializer is like Serializer, but a single object that is decoded into an
 // Unstructured, as the answer to a write is, becomes an ordinary one that holds the
-// fields (as Object.Unstructured). An answer that is of another kind than the
-// resource (Scale, Status) is whole.
+// fields (as Object.Unstructured). A Scale holds its spec, its finalizers and the times
+// in its managedFields. A Status is whole.
 func (p *Projector) AnswerSerializer() runtime.NegotiatedSerializer { return p.serializer(true) }
+
+// scaleKind is what the scale subresource of every resource has.
+var scaleKind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+
+// scales reduces Scales, whatever the resource.
+var scales = New(Fields{
+	Set: fieldset.Of("spec").Union(
+		fieldset.Of("metadata", "finalizers"),
+		fieldset.Of("metadata", "managedFields", fieldset.Elem, "time")),
+	ManagedFields: true,
+})
 
 // negotiated is the dynamic client's, for JSON, with our decoders.
 type negotiated struct {
@@ -68,6 +81,11 @@ func (d objectDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, in
 		case !d.answers:
 			into.Object = o.envelope()
 			return into, o.kind.copyGVK(), nil
+		case o.kind.gvk == scaleKind:
+			if o = (objectDecoder{projector: scales}).object(data); o != nil {
+				into.Object = o.Unstructured().Object
+				return into, o.kind.copyGVK(), nil
+			}
 		case !o.kind.whole:
 			into.Object = o.Unstructured().Object
 			return into, o.kind.copyGVK(), nil

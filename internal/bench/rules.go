@@ -64,7 +64,7 @@ func rulesAlone(few, many int) measure {
 }
 
 // conditions are what rules ask, in turn: those that many rules of one resource
-// differ in. The last one has no guard: it is evaluated for each object.
+// differ in. Each has a guard, as such rules have: an annotation, a label, a value.
 var conditions = []string{
 	`'example.io/policy-%d' in object.metadata.?annotations.orValue({}) && object.spec.replicas > 0`,
 	`object.metadata.?labels.?team.orValue('') == 'no-team-%d' && object.spec.replicas > 1`,

@@ -40,15 +40,16 @@ func profiles() http.Handler {
 // to write is prolonged by pprof, by those seconds.
 func patient(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		seconds, err := strconv.ParseFloat(r.FormValue("seconds"), 64)
+		seconds, err := strconv.Atoi(r.FormValue("seconds"))
 		if r.FormValue("seconds") == "" {
 			seconds, err = 30, nil // that is pprof's own, for a profile of the CPU
 		}
-		if limit := longestProfile.Seconds(); err != nil || !(seconds >= 0 && seconds <= limit) {
-			answer(w, http.StatusBadRequest, fmt.Sprintf("seconds is a number up to %v", limit))
+		// pprof takes what is no whole number, and 0, for 30.
+		if limit := int(longestProfile.Seconds()); err != nil || seconds < 1 || seconds > limit {
+			answer(w, http.StatusBadRequest, fmt.Sprintf("seconds is a whole number from 1 to %d", limit))
 			return
 		}
-		end := time.Now().Add(time.Duration(seconds*float64(time.Second)) + readTimeout)
+		end := time.Now().Add(time.Duration(seconds)*time.Second + readTimeout)
 		if err := http.NewResponseController(w).SetReadDeadline(end); err != nil {
 			answer(w, http.StatusInternalServerError, "this connection cannot wait for a profile")
 			return

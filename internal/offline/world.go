@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -15,12 +16,13 @@ import (
 
 // World is what there is beside the object at hand: it answers lookups and
 // knows Namespaces, as caches do for the engine. What it was not given does
-// not exist. It is built first and then only read.
+// not exist. It is built first and then only read, by any number of goroutines.
 type World struct {
 	catalog    *gvr.Catalog
 	namespace  string // of objects that do not say
 	byResource map[schema.GroupVersionResource][]map[string]any
-	indexes    map[indexKey]map[string][]map[string]any
+	indexing   sync.Mutex
+	indexes    map[indexKey]map[string][]map[string]any // by indexing
 	namespaces map[string]map[string]any
 	of         *interest // nil: in everything
 }
@@ -72,16 +74,7 @@ func (w *World) Namespace(name string) map[string]any { return w.namespaces[name
 
 // Find implements rules.Lookups.
 func (w *World) Find(q rules.Query) ([]map[string]any, error) {
-	at := indexKey{q.Resource, q.Index()}
-	index, ok := w.indexes[at]
-	if !ok {
-		index = map[string][]map[string]any{}
-		for _, o := range w.byResource[q.Resource] {
-			key := q.Key(o)
-			index[key] = append(index[key], o)
-		}
-		w.indexes[at] = index
-	}
+	index := w.index(q)
 	var out []map[string]any
 	for _, key := range q.Keys() {
 		for _, o := range index[key] {
@@ -94,6 +87,24 @@ func (w *World) Find(q rules.Query) ([]map[string]any, error) {
 		return cmp.Or(strings.Compare(namespaceOf(a), namespaceOf(b)), strings.Compare(nameOf(a), nameOf(b)))
 	})
 	return out, nil
+}
+
+// index returns the objects that a query is about by their keys, made when it is first
+// needed.
+func (w *World) index(q rules.Query) map[string][]map[string]any {
+	at := indexKey{q.Resource, q.Index()}
+	w.indexing.Lock()
+	defer w.indexing.Unlock()
+	index, ok := w.indexes[at]
+	if !ok {
+		index = map[string][]map[string]any{}
+		for _, o := range w.byResource[q.Resource] {
+			key := q.Key(o)
+			index[key] = append(index[key], o)
+		}
+		w.indexes[at] = index
+	}
+	return index
 }
 
 // in is an object with a namespace; the object itself stays as it is.

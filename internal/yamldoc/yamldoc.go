@@ -114,6 +114,11 @@ func forEach(n int, f func(i int) bool) {
 	if n < 8 {
 		workers = min(1, n)
 	}
+	if workers <= 1 {
+		for i := 0; i < n && f(i); i++ {
+		}
+		return
+	}
 	var next, stop atomic.Int64
 	var wg sync.WaitGroup
 	for range workers {

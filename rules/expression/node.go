@@ -60,6 +60,9 @@ type Node struct {
 	Fields []string // of a Struct, one for each of Args
 	Vars   []string // of a Macro
 	Value  any      // of a Literal: nil, bool, int64, uint64, float64, string or []byte
+
+	ast  *ast.AST // that it is a part of, and the part: for Constant
+	expr ast.Expr
 }
 
 // Syntax returns the program's syntax tree. It is made anew by each call, and
@@ -145,7 +148,7 @@ type nodeBuilder struct {
 }
 
 func (b *nodeBuilder) node(e ast.Expr) *Node {
-	n := &Node{Type: Type{b.ast.GetType(e.ID())}}
+	n := &Node{Type: Type{b.ast.GetType(e.ID())}, ast: b.ast, expr: e}
 	n.Offset = b.offset(e.ID())
 	if call, ok := b.ast.SourceInfo().GetMacroCall(e.ID()); ok && call.AsCall().FunctionName() != operators.Has {
 		b.macro(n, call.AsCall())
