@@ -37,15 +37,15 @@
 //
 //	handler.go     what comes from informers; own.go: what no rule is about
 //	sync.go        keys, one object; fields.go: what caches keep of it
+//	runnable.go    which rules can run, and their index
 //	decide.go      its rules together; after a refusal, one by one
-//	queue.go       turns of resources; failurelog.go: what is logged of retries
+//	queue.go       turns of resources, live keys first; backlog.go, failurelog.go
 //	optout.go      objects that ask to be left alone
-//	lookups.go     what rules may read and need; dependents.go: who read what
+//	lookups.go     what rules may read; dependents.go: who read what; schemas.go
 //	state.go       what is remembered of an object; giveway.go and contention*.go:
 //	               fights, managers.go: with whom
 //	write.go       the PATCH, writeclients.go: by whom; verify.go: what came back
-//	failures.go    what becomes of a refusal; errors.go: its class; retryafter.go,
-//	               permissions.go
+//	failures.go    what becomes of a refusal; errors.go: its class; permissions.go
 //	record.go      what is told; events.go and delivery.go: Events
 //	recent*.go     what was done lately, and how it is shown without Secrets
 //	metrics*.go    what is counted: by rule, of requests, of the queue, from drift to fix
