@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -67,6 +68,34 @@ func (f *fixture) wantRequests(name string, atMost int) {
 	}
 }
 
+// wantPaced fails if requests about an object came sooner after one another than
+// what is refused, or not kept, is held: 1 s, 2 s, 4 s, however long the test takes.
+// What met a conflict is no attempt: there was one for each of the changes at most
+// that came on the way.
+func (f *fixture) wantPaced(resource, name string, changes int) {
+	f.Helper()
+	sent := f.requestsAbout(resource, name)
+	attempts := slices.DeleteFunc(slices.Clone(sent), func(e controlplane.AuditEvent) bool { return e.ResponseStatus.Code == http.StatusConflict })
+	if conflicts := len(sent) - len(attempts); conflicts > changes {
+		f.Errorf("%d requests to %s met a conflict, with %d changes", conflicts, name, changes)
+	}
+	if len(attempts) == 0 {
+		f.Errorf("no request to %s: nothing is put to the test", name)
+	}
+	f.wantGaps(attempts, firstHold)
+}
+
+// wantGaps fails if requests came sooner after one another than after first, twice
+// that, and so on.
+func (f *fixture) wantGaps(attempts []controlplane.AuditEvent, first time.Duration) {
+	f.Helper()
+	for i, wait := 1, first; i < len(attempts); i, wait = i+1, 2*wait {
+		if gap := attempts[i].RequestReceivedTimestamp.Sub(attempts[i-1].RequestReceivedTimestamp); gap < wait {
+			f.Errorf("%s: attempt %d came %v after the one before, want at least %v", attempts[i].ObjectRef.Name, i+1, gap, wait)
+		}
+	}
+}
+
 // wantTold fails unless exactly these Events are on an object, each told once:
 // client-go makes one Event of repetitions, but the log has them all.
 func (f *fixture) wantTold(logs *lines, name string, want ...string) {
@@ -122,12 +151,7 @@ func TestADenialThatPasses(t *testing.T) {
 		}
 		return nil
 	})
-	attempts := f.requestsTo("merged")
-	for i, want := range []time.Duration{firstHold, 2 * firstHold} {
-		if gap := attempts[i+1].RequestReceivedTimestamp.Sub(attempts[i].RequestReceivedTimestamp); gap < want {
-			t.Errorf("attempt %d came %v after the one before, want at least %v", i+2, gap, want)
-		}
-	}
+	f.wantPaced("configmaps", "merged", 0)
 	const json, merge = "Warning PatchRefused: rule by-json: ", "Warning PatchRefused: rule by-merge: "
 	f.wantTold(logs, "merged", merge+"the API server refuses the change: Bad Request")
 	f.wantTold(logs, "patched", json)
@@ -176,7 +200,7 @@ func TestADenialThatLooksLikeAMissingPermission(t *testing.T) {
 	}
 	f.configMap("free")
 	f.eventually(soon, configmaps, "free", "yes", "data", "fixed")
-	f.wantRequests("denied", 3)
+	f.wantPaced("configmaps", "denied", 0)
 
 	w.Judge(admit)
 	f.eventually(10*time.Second, configmaps, "denied", "yes", "data", "fixed")
@@ -215,7 +239,7 @@ func TestAWebhookThatSetsBack(t *testing.T) {
 	f.settle("configmaps")
 	for _, name := range []string{"alone", "unmoved"} {
 		f.wantTold(logs, name, lost)
-		f.wantRequests(name, 3)
+		f.wantPaced("configmaps", name, 5)
 	}
 }
 
@@ -245,7 +269,7 @@ patch: {merge: {metadata: {labels: {tier: gold}}}}`))
 	}
 	f.settle("configmaps")
 	f.wantTold(logs, "shouting", "Warning Ineffective: rule tier")
-	f.wantRequests("shouting", 3)
+	f.wantPaced("configmaps", "shouting", 5)
 }
 
 // SEC-01: what a webhook says may be anything, so none of it is published:
@@ -324,14 +348,8 @@ func TestAWebhookOutOfOrder(t *testing.T) {
 	for _, name := range []string{"fails", "hangs-up"} {
 		f.eventually(outage+10*time.Second, configmaps, name, "yes", "data", "fixed")
 		f.wantTold(logs, name, "Warning PatchDelayed", "Normal Rectified")
-		f.wantRequests(name, slowAttempts+7)
+		f.wantGaps(f.requestsTo(name), firstRetry)
 		f.wantLines(logs, name, 3)
-	}
-	attempts := f.requestsTo("fails")
-	for i, wait := 1, firstRetry; i < len(attempts); i, wait = i+1, 2*wait {
-		if gap := attempts[i].RequestReceivedTimestamp.Sub(attempts[i-1].RequestReceivedTimestamp); gap < wait {
-			t.Errorf("attempt %d came %v after the one before, want at least %v", i+1, gap, wait)
-		}
 	}
 }
 
