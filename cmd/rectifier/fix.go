@@ -43,7 +43,7 @@ object is reported there and changes nothing. Rules of mode Audit are reported,
 not applied.
 
 Manifests are read document by document, and large lists item by item: 50,000
-objects need no more memory than one. A document that cannot be read is reported
+objects need no more memory than a few. A document that cannot be read is reported
 and left out; with --in-place its file stays as it is.`,
 		Example: `  rectifier fix --builtin expected-replicas deployment.yaml
   rectifier fix --rules rules/ --check manifests/
@@ -187,6 +187,6 @@ func whatTheyAreAbout(set *rules.Set) string {
 // by so much that it does not matter beside one that is large. More of it would save
 // little time, and costs twice its size in garbage.
 func relaxCollector() (undo func()) {
-	ballast := make([]byte, 4<<20)
+	ballast := make([]byte, 2<<20)
 	return func() { runtime.KeepAlive(ballast) }
 }

@@ -9,14 +9,13 @@ import (
 	"github.com/rectifier-dev/rectifier/internal/input"
 	"github.com/rectifier-dev/rectifier/internal/manifest"
 	"github.com/rectifier-dev/rectifier/internal/offline"
-	"github.com/rectifier-dev/rectifier/internal/yamldoc"
 )
 
 // bufferSize is that of what is printed and written.
 const bufferSize = 64 << 10
 
 // fixJob is one run of fix. It goes over the manifests document by document and
-// keeps none: 50,000 need no more memory than one.
+// keeps but a few: 50,000 need no more memory.
 type fixJob struct {
 	flags      *fixFlags
 	fixer      *offline.Fixer
@@ -60,22 +59,14 @@ func (j *fixJob) file(ctx context.Context, source *input.Source) error {
 	before := j.unreadable
 	out := j.output(source)
 	reader := manifest.NewReader(source.Name, contextReader{ctx, r})
-	for err == nil {
-		var file *manifest.File
-		file, err = reader.Next()
-		switch {
-		case errors.As(err, new(*yamldoc.Error)):
-			j.complain(err)
-			err = nil
-		case err == nil:
-			err = j.document(file, &report, out)
-		}
-	}
-	if err == io.EOF {
-		err = nil
-	}
+	err = j.documents(ctx, reader, func(d *fixedDocument) error {
+		return j.document(d, &report, out)
+	})
 	broken := err != nil || j.unreadable > before
-	err = errors.Join(err, out.end(broken))
+	ended := out.end(broken)
+	if !errors.As(err, new(*printError)) { // else that is why it cannot be ended
+		err = errors.Join(err, ended)
+	}
 	if j.flags.inPlace && broken {
 		report.Changed = 0
 	}
@@ -92,25 +83,27 @@ func (j *fixJob) file(ctx context.Context, source *input.Source) error {
 	return nil
 }
 
-// document fixes one document.
-func (j *fixJob) document(file *manifest.File, report *offline.Report, out fixOutput) error {
-	for _, w := range file.Warnings() {
+// document tells of one document that has been fixed, and puts it out.
+func (j *fixJob) document(d *fixedDocument, report *offline.Report, out fixOutput) error {
+	if d.readErr != nil {
+		j.complain(d.readErr)
+		return nil
+	}
+	for _, w := range d.warnings {
 		fmt.Fprintf(j.err, "%s: warning: %s\n", w.Pos, w.Msg)
 	}
-	found, err := j.fixer.Fix(file)
-	report.Count(found)
+	report.Count(d.report)
 	j.progress.show(j.total.Objects+report.Objects, j.total.Changed+report.Changed)
-	if err != nil {
-		j.complain(err)
+	if d.fixErr != nil {
+		j.complain(d.fixErr)
 	}
-	for _, finding := range found.Findings {
+	for _, finding := range d.report.Findings {
 		printFinding(j.err, finding)
 	}
-	text, err := file.Bytes()
-	if err != nil {
-		j.complain(fmt.Errorf("write the changes into the manifest: %w", err))
+	if d.writeErr != nil {
+		j.complain(fmt.Errorf("write the changes into the manifest: %w", d.writeErr))
 	}
-	return out.write(text, file.Changed())
+	return out.write(d.text, d.changed)
 }
 
 func (j *fixJob) complain(err error) {

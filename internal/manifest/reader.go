@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"io"
 
@@ -42,6 +43,49 @@ func NewReader(name string, r io.Reader) *Reader {
 //
 // At the end the error is io.EOF. An error that is a *yamldoc.Error is about one document; the next call goes on behind it. Any other is one of reading, and final.
 func (r *Reader) Next() (*File, error) {
+	part, err := r.next(asItIs)
+	if err != nil {
+		return nil, err
+	}
+	return part.Parse()
+}
+
+// Part is what the next File is made of.
+type Part struct {
+	name  string
+	chunk yamldoc.Chunk
+	file  *File // of a part of a list, which is parsed in the order of the list
+}
+
+// Cut returns what Next would, before it is parsed: the parts of a manifest can be parsed side by side. A part stays valid. The part of a large list is an error
+// here already where its Parse would be one.
+func (r *Reader) Cut() (*Part, error) { return r.next(bytes.Clone) }
+
+// Size returns the length of the text, in bytes.
+func (p *Part) Size() int { return len(p.chunk.Text) }
+
+// Parse returns the part as a File. An error is a *yamldoc.Error.
+func (p *Part) Parse() (*File, error) {
+	if p.file != nil {
+		return p.file, nil
+	}
+	source, err := p.chunk.Parse()
+	if err != nil {
+		return nil, explain(err, p.chunk.Text, p.chunk.Lines())
+	}
+	f := &File{name: p.name, data: p.chunk.Text, bom: p.chunk.BOM, before: p.chunk.Lines()}
+	if source != nil {
+		if err := f.add(source); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func asItIs(text []byte) []byte { return text }
+
+// next returns the next part, whose text is what keep makes of the scanner's.
+func (r *Reader) next(keep func(text []byte) []byte) (*Part, error) {
 	for {
 		chunk, err := r.scan()
 		switch {
@@ -57,10 +101,12 @@ func (r *Reader) Next() (*File, error) {
 				continue
 			}
 		}
+		chunk.Text = keep(chunk.Text)
+		part := &Part{name: r.name, chunk: chunk}
 		if chunk.Part != yamldoc.Whole {
-			return r.part(chunk)
+			part.file, err = r.part(chunk)
 		}
-		return r.whole(chunk)
+		return part, err
 	}
 }
 
@@ -86,18 +132,4 @@ func (r *Reader) scan() (yamldoc.Chunk, error) {
 		}
 	}
 	return next.Chunk, next.err
-}
-
-func (r *Reader) whole(chunk yamldoc.Chunk) (*File, error) {
-	source, err := chunk.Parse()
-	if err != nil {
-		return nil, explain(err, chunk.Text, chunk.Lines())
-	}
-	f := &File{name: r.name, data: chunk.Text, bom: chunk.BOM, before: chunk.Lines()}
-	if source != nil {
-		if err := f.add(source); err != nil {
-			return nil, err
-		}
-	}
-	return f, nil
 }
