@@ -7,7 +7,9 @@
 //   - the table of flags, targets of make, links between the documents and to
 //     their headings, and the index of docs/,
 //   - files and names of the code that documents mention: a name in backticks that
-//     links to a Go file is declared there.
+//     links to a Go file is declared there,
+//   - tables of conditions, of which rules are passed over by a guard; what the
+//     chart's default limit of memory is said to be enough for.
 //
 // A ```console block holds commands after "$ " with the output that they must
 // have, standard error included; a block without output is only run. A ```sh
