@@ -14,19 +14,23 @@ import (
 type framer struct{ runtime.Framer }
 
 func (f framer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
-	return &lines{source: r, standard: f.Framer}
+	return &lines{input: input{source: r}, standard: f.Framer}
 }
 
 // lines reads one line at a time, as a frame. It is not safe for concurrent use, but
 // that Close may interrupt a Read.
 type lines struct {
-	source   io.ReadCloser
+	input
 	standard runtime.Framer
+	other    io.Reader
+}
 
+// input is a source that is read in large pieces.
+type input struct {
+	source      io.ReadCloser
 	buffer      []byte // what was read and not yet handed out, from start to end
 	start, end  int
 	rest        []byte // what is left of a frame that was too long for the caller; part of buffer
-	other       io.Reader
 	sourceError error
 }
 
@@ -49,6 +53,11 @@ func (l *lines) Read(out []byte) (int, error) {
 		}
 		l.rest = line
 	}
+	return l.handOut(out)
+}
+
+// handOut copies what is left of a frame, or a part of it.
+func (l *input) handOut(out []byte) (int, error) {
 	n := copy(out, l.rest)
 	if l.rest = l.rest[n:]; len(l.rest) > 0 {
 		return n, io.ErrShortBuffer
@@ -86,7 +95,7 @@ func (l *lines) line() (_ []byte, complete bool) {
 }
 
 // fill reads more from the source, and returns where in the buffer an index is then.
-func (l *lines) fill(index int) int {
+func (l *input) fill(index int) int {
 	if l.start > 0 {
 		copy(l.buffer, l.buffer[l.start:l.end])
 		index, l.end, l.start = index-l.start, l.end-l.start, 0
@@ -121,4 +130,4 @@ type failed struct{ err error }
 func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
 // Close closes the source.
-func (l *lines) Close() error { return l.source.Close() }
+func (l *input) Close() error { return l.source.Close() }

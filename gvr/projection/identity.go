@@ -27,7 +27,7 @@ func newScanner(in []byte) *scanner {
 }
 
 func (s *scanner) free() {
-	s.in = nil
+	s.in, s.metadata, s.id = nil, nil, identity{}
 	if cap(s.out) <= longText {
 		scanners.Put(s)
 	}

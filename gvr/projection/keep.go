@@ -13,6 +13,10 @@ const maxDepth = 500
 type scanner struct {
 	in  []byte
 	out []byte
+
+	// Of an object in protobuf:
+	metadata *messagePlan // what is kept of its metadata
+	id       identity     // what was found of it
 }
 
 // value writes what a plan keeps of the value at i.
