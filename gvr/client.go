@@ -2,7 +2,10 @@ package gvr
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +29,11 @@ const (
 type clients struct {
 	config *rest.Config
 	http   *http.Client
+	// onlyJSON says of which resources protobuf could not be read: *atomic.Bool by GroupVersionResource. It is kept for
+	// as long as the process runs, or each informer would have to find out.
+	onlyJSON sync.Map
+	// refused is called once for each of them. It may be nil.
+	refused func(schema.GroupVersionResource, error)
 }
 
 func newClients(config *rest.Config) (*clients, error) {
@@ -47,15 +55,38 @@ func newClients(config *rest.Config) (*clients, error) {
 	return &clients{config: config, http: httpClient}, nil
 }
 
-// projecting is the default Options.NewClient: it decodes what is kept.
+// projecting is the default Options.NewClient: it decodes what is kept. Of built-in resources it reads protobuf, until an
+// object turns up that needs JSON.
 func (c *clients) projecting(gvr schema.GroupVersionResource, projector *projection.Projector) (dynamic.Interface, error) {
-	return c.forResource(gvr, projector.Serializer())
+	kind, ok := projection.BuiltinKind(gvr)
+	if !ok {
+		return c.forResource(gvr, projector.Serializer())
+	}
+	value, _ := c.onlyJSON.LoadOrStore(gvr, new(atomic.Bool))
+	onlyJSON := value.(*atomic.Bool)
+	refuse := func(err error) {
+		if !onlyJSON.Swap(true) && c.refused != nil {
+			c.refused(gvr, err)
+		}
+	}
+	serializer, err := projector.BuiltinSerializer(kind, refuse)
+	if err != nil { // what is kept is not in protobuf
+		return c.forResource(gvr, projector.Serializer())
+	}
+	config := dynamic.ConfigFor(c.config)
+	config.AcceptContentTypes = projection.AcceptProtobuf
+	client := *c.http
+	client.Transport = jsonInstead{client.Transport, onlyJSON, refuse}
+	return newClient(config, gvr, serializer, &client)
 }
 
 // forResource makes a dynamic client over a REST client that belongs to one resource, and decodes lists and watch events
-// with a serializer. Nil means that of dynamic.ConfigFor: whole objects.
+// with a serializer, from JSON. Nil means that of dynamic.ConfigFor: whole objects.
 func (c *clients) forResource(gvr schema.GroupVersionResource, serializer runtime.NegotiatedSerializer) (dynamic.Interface, error) {
-	config := dynamic.ConfigFor(c.config)
+	return newClient(dynamic.ConfigFor(c.config), gvr, serializer, c.http)
+}
+
+func newClient(config *rest.Config, gvr schema.GroupVersionResource, serializer runtime.NegotiatedSerializer, client *http.Client) (dynamic.Interface, error) {
 	if serializer != nil {
 		config.NegotiatedSerializer = serializer
 	}
@@ -64,11 +95,37 @@ func (c *clients) forResource(gvr schema.GroupVersionResource, serializer runtim
 	if gvr.Group == "" {
 		config.APIPath = "/api"
 	}
-	restClient, err := rest.RESTClientForConfigAndClient(config, c.http)
+	restClient, err := rest.RESTClientForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("create REST client for %s: %w", gvr.GroupResource(), err)
 	}
 	return dynamic.New(restClient), nil
+}
+
+// jsonInstead asks for JSON where a client asks for protobuf, once that has been refused: by the decoder, or by the
+// server.
+type jsonInstead struct {
+	next     http.RoundTripper
+	onlyJSON *atomic.Bool
+	refuse   func(error)
+}
+
+func (j jsonInstead) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !j.onlyJSON.Load() {
+		resp, err := j.next.RoundTrip(r)
+		if err != nil || resp.StatusCode != http.StatusNotAcceptable && resp.StatusCode != http.StatusUnsupportedMediaType {
+			return resp, err
+		}
+		j.refuse(fmt.Errorf("the server answers %s", resp.Status))
+		if r.Body != nil { // it has been read; a list or a watch has none
+			return resp, nil
+		}
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be used again
+		_ = resp.Body.Close()
+	}
+	r = r.Clone(r.Context())
+	r.Header.Set("Accept", runtime.ContentTypeJSON)
+	return j.next.RoundTrip(r)
 }
 
 func (c *clients) discovery() (*discovery.DiscoveryClient, error) {

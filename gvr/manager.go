@@ -140,7 +140,7 @@ func New(options Options) (*Manager, error) {
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
-	return &Manager{
+	m := &Manager{
 		options:    options,
 		namespaces: namespaces,
 		clients:    clients,
@@ -153,7 +153,17 @@ func New(options Options) (*Manager, error) {
 		},
 		resources: map[schema.GroupVersionResource]*resource{},
 		logs:      map[schema.GroupVersionResource]*changeLog{},
-	}, nil
+	}
+	clients.refused = m.protobufRefused
+	return m, nil
+}
+
+// protobufRefused takes note of a resource that has to be read as JSON. It comes from the middle of a request.
+func (m *Manager) protobufRefused(gvr schema.GroupVersionResource, err error) {
+	m.mu.RLock()
+	logger := m.logger
+	m.mu.RUnlock()
+	logger.Info("Reading a built-in resource as JSON from now on", "resource", gvr.GroupResource(), "version", gvr.Version, "reason", err.Error())
 }
 
 // Run discovers resources and runs the informers of those in use until ctx ends and all of them have stopped. It logs

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 )
@@ -18,6 +19,18 @@ type builtinKind struct {
 	object, metadata *messagePlan
 	listKind         string
 	items, listMeta  uint64 // numbers of fields of a list
+}
+
+// BuiltinKind returns the kind of a built-in resource, as far as client-go's scheme and
+// the rules of English tell.
+func BuiltinKind(gvr schema.GroupVersionResource) (schema.GroupVersionKind, bool) {
+	for kind, t := range scheme.Scheme.KnownTypes(gvr.GroupVersion()) {
+		gvk := gvr.GroupVersion().WithKind(kind)
+		if plural, _ := meta.UnsafeGuessKindToResource(gvk); plural == gvr && strings.HasPrefix(t.PkgPath(), typesPath) {
+			return gvk, true
+		}
+	}
+	return schema.GroupVersionKind{}, false
 }
 
 // typesPath is where the Go types of built-in kinds are. What else is in client-go's
