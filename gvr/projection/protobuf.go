@@ -2,10 +2,15 @@ package projection
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
+	"math/bits"
 	"reflect"
 	"strconv"
+	"time"
 	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // What the scanner does with protobuf: it writes the JSON text of what is kept, as it
@@ -261,22 +266,52 @@ func (s *scanner) wireValue(v *wireValue, p *plan, content []byte, n uint64, dep
 
 // opaque writes a value of which only its Go type knows the JSON.
 func (s *scanner) opaque(v *wireValue, p *plan, content []byte, depth int) error {
-	value, err := v.unmarshal(content)
+	text, err := v.text(content)
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return errUnusual
-	}
 	in := s.in
 	s.in = text
-	end := s.value(p, 0, depth)
+	end := s.value(p, space(text, 0), depth)
 	s.in = in
-	if end != len(text) {
+	if end < 0 || space(text, end) != len(text) {
 		return errUnusual
 	}
 	return nil
+}
+
+// text is the JSON of a value of an opaque type. It may be part of its content.
+func (v *wireValue) text(content []byte) ([]byte, error) {
+	if v.opaque == fieldsType {
+		// It is JSON; encoding/json would look at all of it once more.
+		if raw, ok := onlyField(content, 1); ok && len(raw) > 0 {
+			return raw, nil
+		}
+	}
+	value, err := v.unmarshal(content)
+	if err != nil {
+		return nil, err
+	}
+	if t, ok := value.(*metav1.Time); ok && !t.IsZero() {
+		return append(t.UTC().AppendFormat(append(make([]byte, 0, len(time.RFC3339)+2), '"'), time.RFC3339), '"'), nil
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, errUnusual
+	}
+	return text, nil
+}
+
+var fieldsType = reflect.TypeFor[metav1.FieldsV1]()
+
+// onlyField returns the content of a message that has one field, of bytes.
+func onlyField(b []byte, number uint64) ([]byte, bool) {
+	i, ok := sameTag(b, 0, number, wireBytes)
+	if !ok {
+		return nil, false
+	}
+	content, _, end := wireContent(b, i, wireBytes)
+	return content, end == len(b)
 }
 
 // unmarshal returns a pointer to a value of an opaque type. A list that is a value of a
@@ -293,17 +328,16 @@ func (v *wireValue) unmarshal(content []byte) (any, error) {
 	return p, nil
 }
 
-// appendText is appendString, for long strings that need no escapes.
+// appendText is appendString, for long strings of which most need no escapes.
 func appendText(out, s []byte) []byte {
 	out = append(out, '"')
-	start := 0
-	for i, c := range s {
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
+	for len(s) > 0 {
+		n := plainText(s)
+		out = append(out, s[:n]...)
+		if n == len(s) {
+			break
 		}
-		out = append(out, s[start:i]...)
-		start = i + 1
-		switch {
+		switch c := s[n]; {
 		case c == '\n':
 			out = append(out, '\\', 'n')
 		case c < ' ':
@@ -311,6 +345,24 @@ func appendText(out, s []byte) []byte {
 		default:
 			out = append(out, '\\', c)
 		}
+		s = s[n+1:]
 	}
-	return append(append(out, s[start:]...), '"')
+	return append(out, '"')
+}
+
+// plainText returns the number of bytes that need no escapes.
+func plainText(s []byte) (i int) {
+	for ; i+8 <= len(s); i += 8 {
+		w := binary.LittleEndian.Uint64(s[i:])
+		// Of bytes below a space, the upper three bits are zero.
+		if m := zeros(w^quotes) | zeros(w^slash) | zeros(w&(0xe0*ones)); m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+	}
+	for ; i < len(s); i++ {
+		if c := s[i]; c < ' ' || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return i
 }
