@@ -6,11 +6,16 @@ import (
 	"math/rand"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/client-go/kubernetes/scheme"
 	restwatch "k8s.io/client-go/rest/watch"
+
+	"github.com/rectifier-dev/rectifier/internal/deployments"
 )
 
 // FuzzProtobuf holds that damaged protobuf is an error, or what the Go type makes of it,
@@ -80,4 +85,100 @@ func wireWatchDecoder(t testing.TB, s runtime.NegotiatedSerializer, stream io.Re
 		t.Fatal(err)
 	}
 	return restwatch.NewDecoder(streaming.NewDecoder(framer.NewFrameReader(io.NopCloser(stream)), serializer), d)
+}
+
+// wireStream is a stream of events: of objects, a bookmark and an error.
+func wireStream(t testing.TB) []byte {
+	gv := deploymentsVersion
+	var stream []byte
+	for _, e := range []struct {
+		eventType string
+		object    runtime.Object
+	}{
+		{"ADDED", deployments.Make(1, deployments.Large)},
+		{"BOOKMARK", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}},
+		{"MODIFIED", deployments.Make(2, deployments.Small)},
+		{"DELETED", deployments.Make(3, deployments.Small)},
+		{"ERROR", &metav1.Status{Status: "Failure", Code: 410, Reason: metav1.StatusReasonExpired}},
+	} {
+		stream = append(stream, wireEventOf(t, e.eventType, encode(t, runtime.ContentTypeProtobuf, gv, e.object))...)
+	}
+	return stream
+}
+
+// FuzzProtobufStream holds that a stream of events is understood as client-go does,
+// however it is divided and wherever it ends.
+func FuzzProtobufStream(f *testing.F) {
+	stream := wireStream(f)
+	for _, sizes := range [][]byte{nil, {0}, {1}, {9, 0, 200}} {
+		f.Add(stream, sizes)
+		f.Add(stream[:len(stream)-7], sizes)
+		f.Add(stream[:len(wireEventOf(f, "ADDED", nil))+1], sizes)
+	}
+	f.Add([]byte{0, 0, 0, 0}, []byte{})
+	f.Fuzz(func(t *testing.T, stream, sizes []byte) {
+		p := New(everything())
+		serializer, err := p.BuiltinSerializer(deploymentsVersion.WithKind("Deployment"), func(error) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		standard := wireWatchDecoder(t, scheme.Codecs.WithoutConversion(), &pieces{data: stream, sizes: sizes})
+		ours := wireWatchDecoder(t, serializer, &pieces{data: stream, sizes: sizes})
+		for range len(stream) + 1 {
+			wantType, want, wantErr := standard.Decode()
+			gotType, got, gotErr := ours.Decode()
+			if gotErr != nil { // of what the Go type may understand; but a stream ends alike
+				if wantErr != nil && (wantErr == io.EOF) != (gotErr == io.EOF) {
+					t.Fatalf("%v instead of %v", gotErr, wantErr)
+				}
+				return
+			}
+			if wantErr != nil {
+				return // of what is skipped
+			}
+			if wantType != gotType {
+				t.Fatalf("%s instead of %s", gotType, wantType)
+			}
+			if want, ok := want.(*metav1.Status); ok {
+				want.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("(-want +got):\n%s", diff)
+				}
+				continue
+			}
+			whole := decodeWhole(t, encode(t, runtime.ContentTypeJSON, deploymentsVersion, want))
+			if diff := compare(projectAll(t, p, whole), projected(t, p, got)); diff != "" {
+				t.Fatalf("(-want +got):\n%s", diff)
+			}
+		}
+	})
+}
+
+// All of a stream is understood.
+func TestProtobufEvents(t *testing.T) {
+	p := New(builtin())
+	serializer, err := p.BuiltinSerializer(deploymentsVersion.WithKind("Deployment"), func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sizes := range [][]byte{nil, {0}, {1}, {9, 0, 200}} {
+		d := wireWatchDecoder(t, serializer, &pieces{data: wireStream(t), sizes: sizes})
+		var got []string
+		for {
+			eventType, object, err := d.Decode()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(eventType))
+			if _, scanned := object.(*unstructured.Unstructured); scanned == (eventType == "ERROR") {
+				t.Errorf("%s: %T", eventType, object)
+			}
+		}
+		if diff := cmp.Diff([]string{"ADDED", "BOOKMARK", "MODIFIED", "DELETED", "ERROR"}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
 }
