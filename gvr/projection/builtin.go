@@ -105,7 +105,6 @@ func (m *messagePlan) with(number uint64, name string, role fieldRole) (*message
 	if role == ofNothing {
 		out.fields[number] = ignored
 	}
-	out.always = slices.DeleteFunc(slices.Clone(m.always), func(other *wireField) bool { return other == f })
 	return &out, nil
 }
 

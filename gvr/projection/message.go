@@ -10,8 +10,11 @@ type messagePlan struct {
 	fields []*wireField // by number; nil: not kept, or unknown
 	// strict says that an unknown field may be one that is kept: a newer server has it.
 	strict bool
-	always []*wireField // JSON has them even if they are not on the wire
-	count  int          // of the fields, for their bits
+	// nullable are null in JSON if they are not on the wire: lists and pointers that are
+	// nil. All else that is not left out in JSON is on the wire always, be it zero, unless
+	// the server is older than the Go type and does not have it in JSON either.
+	nullable []*wireField
+	count    int // of the fields, for their bits
 }
 
 // wireField is a field that is kept. Its JSON is what encoding/json makes of the Go
@@ -26,7 +29,6 @@ type wireField struct {
 	isPointer bool      // what is on the wire is there, even if zero
 	inline    bool      // a message whose fields are those of the message around it
 	bit       uint64    // of this field, in a set of those of the message
-	absent    []byte    // JSON of what is not on the wire; nil for a message that is always there
 	role      fieldRole
 }
 

@@ -158,8 +158,8 @@ func (m *messagePlan) add(f *wireField, number uint64) error {
 	}
 	f.bit = 1 << m.count
 	m.count++
-	if !f.omitZero {
-		m.always = append(m.always, f)
+	if !f.omitZero && (f.isPointer || f.repeat != once || f.value.kind == wireBase64) {
+		m.nullable = append(m.nullable, f)
 	}
 	return m.set(f, number)
 }
@@ -180,7 +180,6 @@ func (m *messagePlan) set(f *wireField, number uint64) error {
 
 // drop ignores a field that was added.
 func (m *messagePlan) drop(number uint64) {
-	m.always = slices.DeleteFunc(m.always, func(f *wireField) bool { return f == m.fields[number] })
 	m.fields[number] = ignored
 	m.count--
 }
@@ -228,7 +227,6 @@ func isOpaque(t reflect.Type) bool {
 
 // setType sets what follows from the type of a field.
 func (c *messageCompiler) setType(f *wireField, t reflect.Type) (err error) {
-	f.absent = []byte("null")
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 		f.isPointer = true
@@ -241,7 +239,7 @@ func (c *messageCompiler) setType(f *wireField, t reflect.Type) (err error) {
 	case isScalar:
 		f.value, err = c.valueOf(t, f.plan)
 		if err == nil && !f.isPointer {
-			err = c.setAbsent(f, t)
+			err = f.setEmpty(t)
 		}
 	case t.Kind() == reflect.Slice:
 		f.repeat = isList
@@ -270,36 +268,18 @@ func isBytes(t reflect.Type) bool {
 	return t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
 }
 
-// setAbsent sets what JSON has of a value that is not on the wire: zero. There, structs
-// are never empty.
-func (c *messageCompiler) setAbsent(f *wireField, t reflect.Type) error {
+// setEmpty sets when a value is left out in JSON: structs are never empty there.
+func (f *wireField) setEmpty(t reflect.Type) error {
 	switch f.value.kind {
 	case wireMessage:
-		f.omitZero, f.absent = false, nil
-		if f.plan == nil {
-			f.absent = []byte("null")
-		}
-		return nil
-	case wireBase64:
-		return nil // null
+		f.omitZero = false
 	case wireOpaque:
+		f.omitZero = f.isZero
 		if t.Kind() != reflect.Struct {
 			return fmt.Errorf("whether %s is nil is not known", t)
 		}
-		f.omitZero = f.isZero
-		if f.isZero {
-			return nil
-		}
-		fallthrough
-	default:
-		s := newScanner(nil)
-		defer s.free()
-		if err := s.wireValue(&f.value, f.plan, nil, 0, 0); err != nil {
-			return err
-		}
-		f.absent = slices.Clone(s.out)
-		return nil
 	}
+	return nil
 }
 
 // valueOf returns the kind of values of a type of which plans keep something. A nil

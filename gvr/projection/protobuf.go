@@ -53,26 +53,10 @@ func (s *scanner) message(m *messagePlan, b []byte, first, depth int) error {
 			return err
 		}
 	}
-	return s.absentFields(m, seen, first, depth)
-}
-
-// absentFields writes what JSON has of fields that are not on the wire.
-func (s *scanner) absentFields(m *messagePlan, seen uint64, first, depth int) error {
-	for _, f := range m.always {
-		if seen&f.bit != 0 {
-			continue
-		}
-		if f.inline {
-			if err := s.message(f.value.message, nil, first, depth); err != nil {
-				return err
-			}
-			continue
-		}
-		s.wireKey(f, first)
-		if f.absent != nil {
-			s.out = append(s.out, f.absent...)
-		} else if err := s.wireValue(&f.value, f.plan, nil, 0, depth+1); err != nil {
-			return err
+	for _, f := range m.nullable {
+		if seen&f.bit == 0 {
+			s.wireKey(f, first)
+			s.out = append(s.out, "null"...)
 		}
 	}
 	return nil
