@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/client-go/kubernetes/scheme"
 	restwatch "k8s.io/client-go/rest/watch"
@@ -36,50 +38,84 @@ func FuzzProtobuf(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind uint16, data, set []byte) {
-		gvk := kinds[int(kind)%len(kinds)]
-		p := New(fuzzedFields(set))
-		s, err := p.BuiltinSerializer(gvk, func(error) {})
-		if err != nil {
-			return
+		checkDamaged(t, kinds[int(kind)%len(kinds)], data, New(fuzzedFields(set)))
+	})
+}
+
+// TestDamagedProtobuf is FuzzProtobuf for much damage of one kind: some bits are others,
+// or some bytes are missing.
+func TestDamagedProtobuf(t *testing.T) {
+	rounds := 20_000
+	if testing.Short() {
+		rounds = 2_000
+	}
+	r := rand.New(rand.NewSource(6))
+	kinds := builtinTypes()
+	for range rounds {
+		gvk := kinds[r.Intn(len(kinds))]
+		data := encode(t, runtime.ContentTypeProtobuf, gvk.GroupVersion(), filler{r}.object(scheme.Scheme.AllKnownTypes()[gvk], "a"))
+		for range 1 + r.Intn(3) {
+			at := r.Intn(len(data))
+			if r.Intn(4) > 0 {
+				data[at] ^= 1 << r.Intn(8)
+			} else {
+				data = slices.Delete(data, at, min(len(data), at+1+r.Intn(3)))
+			}
 		}
-		negotiator := runtime.NewClientNegotiator(s, gvk.GroupVersion())
-		d, err := negotiator.Decoder(runtime.ContentTypeProtobuf, nil)
+		fields := everything()
+		if r.Intn(2) == 0 {
+			set := make([]byte, r.Intn(20))
+			_, _ = r.Read(set)
+			fields = fuzzedFields(set)
+		}
+		checkDamaged(t, gvk, data, New(fields))
+	}
+}
+
+// checkDamaged holds that what is read of protobuf is what the Go type makes of it, or an
+// error.
+func checkDamaged(t *testing.T, gvk schema.GroupVersionKind, data []byte, p *Projector) {
+	t.Helper()
+	s, err := p.BuiltinSerializer(gvk, func(error) {})
+	if err != nil {
+		return
+	}
+	d, err := runtime.NewClientNegotiator(s, gvk.GroupVersion()).Decoder(runtime.ContentTypeProtobuf, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, into := range []runtime.Object{nil, &unstructured.UnstructuredList{}} {
+		input := bytes.Clone(data)
+		got, _, err := d.Decode(input, nil, into)
+		clear(input) // nothing may share memory with it
+		if err != nil {
+			continue
+		}
+		result := projected(t, p, got) // it can be parsed
+		typed, kind, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
+		if err != nil || kind.Kind == "Status" { // what is skipped may be damaged
+			continue
+		}
+		var text bytes.Buffer
+		if err := encoder(t, runtime.ContentTypeJSON, gvk.GroupVersion()).Encode(typed, &text); err != nil {
+			continue
+		}
+		var wanted runtime.Object
+		if into != nil {
+			wanted = &unstructured.UnstructuredList{}
+		}
+		want, _, err := decoder(t, standardSerializer).Decode(text.Bytes(), nil, wanted)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, into := range []runtime.Object{nil, &unstructured.UnstructuredList{}} {
-			input := bytes.Clone(data)
-			got, _, err := d.Decode(input, nil, into)
-			clear(input) // nothing may share memory with it
-			if err != nil {
-				continue
-			}
-			result := projected(t, p, got) // it can be parsed
-			typed, wantKind, err := scheme.Codecs.UniversalDeserializer().Decode(data, nil, nil)
-			if err != nil { // of what is skipped
-				continue
-			}
-			if wantKind.Kind == "Status" {
-				continue
-			}
-			text := encode(t, runtime.ContentTypeJSON, gvk.GroupVersion(), typed)
-			var wanted runtime.Object
-			if into != nil {
-				wanted = &unstructured.UnstructuredList{}
-			}
-			want, _, err := decoder(t, standardSerializer).Decode(text, nil, wanted)
-			if err != nil {
-				t.Fatal(err)
-			}
-			expected := projectAll(t, p, want)
-			if again := encode(t, runtime.ContentTypeProtobuf, gvk.GroupVersion(), typed); !bytes.Equal(again, data) {
-				expected, result = withoutZeros(expected), withoutZeros(result)
-			}
-			if diff := compare(expected, result); diff != "" {
-				t.Fatalf("%s %s of %s (-want +got):\n%s", gvk.Kind, p.fields.Set, text, diff)
-			}
+		expected := projectAll(t, p, want)
+		if again := encode(t, runtime.ContentTypeProtobuf, gvk.GroupVersion(), typed); !bytes.Equal(again, data) {
+			expected, result = withoutZeros(expected), withoutZeros(result)
 		}
-	})
+		if diff := compare(expected, result); diff != "" {
+			t.Fatalf("%s %s of %s %x (-want +got):\n%s", gvk.Kind, p.fields.Set, text.String(), data, diff)
+		}
+	}
 }
 
 // withoutZeros leaves out of maps what is zero: whether a field that no server leaves out
