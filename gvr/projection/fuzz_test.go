@@ -144,6 +144,9 @@ func projected(t *testing.T, p *Projector, decoded runtime.Object) any {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if text := o.(*Object).text(); !json.Valid([]byte(text)) {
+			t.Fatalf("its text is no JSON: %q", text)
+		}
 		object := o.(*Object).Unstructured()
 		// What is projected of maps is the same as what is scanned.
 		again, err := p.Transform(object.DeepCopy())

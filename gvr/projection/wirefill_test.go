@@ -103,7 +103,7 @@ func (f filler) special(p any) bool {
 		*v = []intstr.IntOrString{{}, intstr.FromInt32(-3), intstr.FromString("25%"), intstr.FromString("")}[f.Intn(4)]
 	case *metav1.FieldsV1:
 		if f.Intn(4) > 0 {
-			v.Raw = []byte(raw[f.Intn(len(raw))])
+			v.SetRawBytes([]byte(raw[f.Intn(len(raw))]))
 		}
 	case *runtime.RawExtension:
 		if f.Intn(4) > 0 {
