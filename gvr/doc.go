@@ -3,7 +3,8 @@
 // It answers two questions for the engine. What is this resource: is it served, namespaced, does it have
 // /status and /scale, where does /scale keep its replicas? And what are its objects: a read-only cache per
 // GroupVersionResource (GVR), for the whole cluster or for each namespace that the engine is limited to. Of each object
-// it keeps the fields that somebody wants (Options.Fields), as text: see gvr/projection.
+// it keeps the fields that somebody wants (Options.Fields), as text: see gvr/projection. Built-in resources are read as
+// protobuf where the server has it and it tells all that is wanted, others as JSON.
 //
 // # Data flow
 //

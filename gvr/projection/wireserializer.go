@@ -100,12 +100,12 @@ func (d wireDecoder) refused(err error) error {
 func (d wireDecoder) whole(data []byte, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	o, gvk, err := d.Serializer.Decode(data, nil, nil)
 	if err != nil {
-		return nil, nil, d.refused(err)
+		return nil, nil, d.refused(errUnusual)
 	}
 	o.GetObjectKind().SetGroupVersionKind(*gvk)
 	text, err := json.Marshal(o)
 	if err != nil {
-		return nil, nil, d.refused(err)
+		return nil, nil, d.refused(errUnusual)
 	}
 	return d.json.Decode(text, nil, into)
 }
@@ -140,7 +140,10 @@ func (k *builtinKind) list(b []byte, into *unstructured.UnstructuredList) error 
 			items = append(items, unstructured.Unstructured{Object: o.envelope()})
 			return nil
 		case k.listMeta:
-			return meta.Unmarshal(content)
+			if meta.Unmarshal(content) != nil {
+				return errUnusual
+			}
+			return nil
 		}
 		return errUnknown
 	})
