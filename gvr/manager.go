@@ -39,10 +39,10 @@ type Options struct {
 	// NewClient makes the client that lists and watches one resource. It is called each time an informer of that is
 	// started; it must neither do requests nor call the Manager. A client may decode with the Projector's Serializer,
 	// or decode whole objects, which are then reduced. Nil means a dynamic client over Config that does the first, with
-	// one HTTP connection for all.
+	// one HTTP connection for all, and that reads protobuf of built-in resources.
 	NewClient func(schema.GroupVersionResource, *projection.Projector) (dynamic.Interface, error)
-	// DecodeWhole has the clients that are made without NewClient decode objects as client-go does, whatever is kept of
-	// them. It takes several times the work.
+	// DecodeWhole has the clients that are made without NewClient decode objects as client-go does, from JSON, whatever is
+	// kept of them. It takes several times the work.
 	DecodeWhole bool
 	// Handler makes the handler for the events of one resource, whose objects are *projection.Object. It is called once
 	// for each informer, and must not call the Manager; the handler itself may. Nil, or a nil handler, means no events. client-go calls a handler from one

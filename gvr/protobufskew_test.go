@@ -32,16 +32,19 @@ type newerServer struct{ name string }
 func (s newerServer) modify(resp *http.Response) {
 	body := resp.Body
 	reader, writer := io.Pipe()
-	resp.Body = readCloser{reader, body}
+	resp.Body = rewritten{reader, body}
 	go func() {
 		_ = writer.CloseWithError(s.rewrite(writer, body))
 	}()
 }
 
-type readCloser struct {
-	io.Reader
-	io.Closer
+// rewritten is a body of which something else is read.
+type rewritten struct {
+	*io.PipeReader
+	body io.Closer
 }
+
+func (r rewritten) Close() error { return errors.Join(r.PipeReader.Close(), r.body.Close()) }
 
 func (s newerServer) rewrite(out io.Writer, in io.Reader) error {
 	for {

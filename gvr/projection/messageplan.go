@@ -32,7 +32,7 @@ type messageCompiler struct {
 	done map[messageKey]*messagePlan
 }
 
-// wireMessage is what the generated code makes of a Go type.
+// wireUnmarshaler is what the generated code makes of a Go type.
 type wireUnmarshaler interface{ Unmarshal(data []byte) error }
 
 var (

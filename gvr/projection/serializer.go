@@ -13,7 +13,8 @@ import (
 // Serializer is what a REST client decodes lists and watch events with. What it
 // makes of an object is good for a reflector, which wants to know its metadata, and
 // for the Transform of the same Projector: nothing else is in it, and it cannot be
-// copied deeply. It speaks JSON only, so the client has to ask for that.
+// copied deeply. It speaks JSON only, so the client has to ask for that;
+// BuiltinSerializer speaks protobuf too.
 //
 // What the scanner does not understand is decoded by the dynamic client's own
 // decoder, as a whole: Status and Table, bookmarks, objects without a name or with an

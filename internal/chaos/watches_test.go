@@ -1,7 +1,8 @@
 package chaos
 
 import (
-	"bytes"
+	"bufio"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -56,26 +57,46 @@ func instead(code int, body string) func(http.RoundTripper, *http.Request) (*htt
 // firstEvent gives the API server's answer up to the end of the first event.
 func firstEvent(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	resp, err := next.RoundTrip(r)
-	if err == nil {
-		resp.Body = &firstLine{ReadCloser: resp.Body}
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return resp, err
 	}
-	return resp, err
+	body := resp.Body
+	reader, writer := io.Pipe()
+	resp.Body = rewritten{reader, body}
+	go func() {
+		isProtobuf := strings.HasPrefix(resp.Header.Get("Content-Type"), "application/vnd.kubernetes.protobuf")
+		_ = writer.CloseWithError(copyEvent(writer, bufio.NewReader(body), isProtobuf))
+	}()
+	return resp, nil
 }
 
-type firstLine struct {
-	io.ReadCloser
-	ended bool
+// rewritten is a body of which something else is read.
+type rewritten struct {
+	*io.PipeReader
+	body io.Closer
 }
 
-func (f *firstLine) Read(p []byte) (int, error) {
-	if f.ended {
-		return 0, io.EOF
+func (r rewritten) Close() error { return errors.Join(r.PipeReader.Close(), r.body.Close()) }
+
+// copyEvent copies one event: a line of JSON, or protobuf with its length in front.
+func copyEvent(out io.Writer, in *bufio.Reader, isProtobuf bool) error {
+	if !isProtobuf {
+		line, err := in.ReadBytes('\n')
+		if _, failed := out.Write(line); failed != nil {
+			return failed
+		}
+		return err
 	}
-	n, err := f.ReadCloser.Read(p)
-	if end := bytes.IndexByte(p[:n], '\n'); end >= 0 {
-		n, f.ended = end+1, true
+	length, err := in.Peek(4)
+	if err != nil {
+		return err
 	}
-	return n, err
+	size := int64(0)
+	for _, b := range length {
+		size = size<<8 | int64(b)
+	}
+	_, err = io.CopyN(out, in, 4+size)
+	return err
 }
 
 func watchesConfigMaps(r *http.Request) bool {
