@@ -1,18 +1,19 @@
 // Package engine puts objects right: it runs the rules on what the informers
 // hold and writes what is wrong.
 //
-// One object's way, which sync.go shows in this order:
+// One event's way through it; docs/how-it-works.md has all of it, from the watch on:
 //
-//	handler ─▶ enqueue ─▶ queue ─▶ runWorker ─▶ processNextWorkItem ─▶ sync
-//	                                   │ the object, from the informer's cache
-//	                                   ▼
-//	                            rules.Evaluate ─▶ write (one PATCH) ─▶ verify ─▶ record
+//	handler ─▶ immaterial ─▶ enqueue ─▶ objectQueue
+//	─▶ runWorker ─▶ processNextWorkItem ─▶ sync ─▶ look ─▶ decide ─▶ result ─▶ Evaluate
+//	─▶ send ─▶ patch ─▶ accepted ─▶ recordFix
+//
+// Evaluate is that of a rules.Index, as long as nothing is remembered of the object,
+// else that of package rules.
 //
 // What it promises:
 //
 //   - Handlers only enqueue, and pass over what no rule can see: see immaterial.
-//   - Of objects, caches keep what rules and the engine read. What a rule reads is
-//     there, or the rule waits for it.
+//   - What a rule reads of an object is in the cache, or the rule waits for it.
 //   - One writer per object: the key is resource (without version), namespace
 //     and name, and the workqueue never hands a key to two workers.
 //   - A write is a decision about one version: uid and resourceVersion go with
@@ -22,8 +23,7 @@
 //   - Every accepted write is verified on the server's answer.
 //   - What the server refuses is held for that version of the object, by rule:
 //     one rule's mistake does not keep another from its work.
-//   - No resource keeps another waiting: they take turns, and at most half of
-//     the workers are on one of them.
+//   - No resource keeps another waiting: they take turns.
 //   - A request that failed is not sent again before its time, however often
 //     the object changes.
 //   - A rule gives way to whoever keeps setting its change back, and says to whom.
@@ -36,7 +36,7 @@
 // Where it stands, in the order of that way:
 //
 //	handler.go     what comes from informers; own.go: what no rule is about
-//	sync.go        keys, one object; fields.go: what caches keep of it
+//	sync.go        keys, one object; fields.go: what caches keep of it; kept.go: to tell
 //	runnable.go    which rules can run, and their index
 //	decide.go      its rules together; after a refusal, one by one
 //	queue.go       turns of resources, live keys first; backlog.go, failurelog.go
@@ -49,8 +49,8 @@
 //	record.go      what is told; events.go and delivery.go: Events
 //	recent*.go     what was done lately, and how it is shown without Secrets
 //	metrics*.go    what is counted: by rule, of requests, of the queue, from drift to fix
-//	policy.go      the rules in force; reload.go: others
-//	leader.go      the lease, lease.go: its lock; shutdown.go; panics.go
+//	policy.go      the rules in force; reload.go: others; shutdown.go; panics.go
+//	leader.go      the lease, lease.go: its lock
 //	health.go      /readyz; advice.go; status*.go: the same as data, for the status page;
 //	               standing.go and cachesize.go: in metrics
 //	once.go        --once; preview.go and dryrun.go: diff

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"strconv"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/rectifier-dev/rectifier/internal/strictyaml"
@@ -51,3 +53,31 @@ func (d *decoder) wantString(n *yaml.Node, path string) bool { return d.strict()
 // failValue reports an error of yamldoc, which knows its position, at n
 // otherwise.
 func (d *decoder) failValue(n *yaml.Node, err error) { d.strict().FailValue(n, err) }
+
+// nodeAt finds the node that a path of keys and indices leads to, as far as it
+// goes.
+func nodeAt(n *yaml.Node, path []string) *yaml.Node {
+	n = yamldoc.Resolve(n)
+	for _, p := range path {
+		var next *yaml.Node
+		switch n.Kind {
+		case yaml.MappingNode:
+			for _, e := range strictyaml.Pairs(n) {
+				if e.Key.Value == p {
+					next = e.Value
+				}
+			}
+		case yaml.SequenceNode:
+			for i, item := range n.Content {
+				if strconv.Itoa(i) == p {
+					next = yamldoc.Resolve(item)
+				}
+			}
+		}
+		if next == nil {
+			return n
+		}
+		n = next
+	}
+	return n
+}

@@ -7,7 +7,12 @@
 //
 //	files ── Read ──▶ []Source ── Load ──▶ *Set (+ []*Problem)
 //	                                        │
-//	object ────────── Evaluate(rules, Input) ──▶ Result: verdicts, requests
+//	            ┌───── Fields ──────────────┼───────── NewIndex ─────┐
+//	            ▼                           ▼                        ▼
+//	what is kept of objects      Evaluate(rules, Input)     Index.Evaluate(Input)
+//	                                        │                        │
+//	                                        └──▶ Result: verdicts, ◀─┘
+//	                                             requests
 //
 // Load is tolerant: what is wrong with one rule is a Problem with its position
 // and never stops another rule; Reload does the same for rules that take the
@@ -21,6 +26,24 @@
 // returned as at most one Request per subresource, minus what is already so.
 // With Input.Trace it also tells how each rule came to its verdict (trace.go): for
 // people, by evaluating the pieces again in the same scope.
+//
+// Fields (fields.go) tells which fields of objects the rules need: on objects reduced
+// to those they make what they make of whole ones, which is what lets caches be small.
+//
+// An Index is for many rules on one resource. It evaluates only those that an object
+// can concern, and gives the same result: a rule is filed by its guards, which are
+// conjuncts of its condition that ask something of one place (a label is there, a
+// value is one of some, or below a bound), and is passed over where one of them is
+// false. Where a guard would be an error, or there is none that the index knows, the
+// rule is evaluated. In the order of reading:
+//
+//	index.go          what is filed: first guards, second ones, groups by match block
+//	indexguards.go    what a guard is, and how much it is worth
+//	indexfinder.go    how guards are found in a condition
+//	indexplaces.go    the tree of places by which rules are found
+//	indexvalues.go    values that are compared there; indexrelation.go: how
+//	indexpass.go      the pass over an object
+//	indextally.go     how what was passed over is counted; indexset.go: sets of rules
 //
 // Sub-packages: expression is CEL, patch is the algebra of patches on plain
 // values, builtin holds the rules that ship with the binary.

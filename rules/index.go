@@ -19,17 +19,17 @@ import (
 // changes the object, those after it see another one, and all of them are evaluated.
 type Index struct {
 	rules  []*Rule
-	words  int // of a set of rules
-	always ruleSet
-	// at is where all other rules are filed by a guard, and also where those are that
-	// have a second one. once are the rules that have none.
-	at, also places
-	once     ruleSet
+	words  int     // of a set of rules
+	always ruleSet // those that are evaluated on every object
+	// first is where all other rules are filed by the guard that fewest objects pass,
+	// and second where those are that have another one: both have to hold.
+	first, second places
+	withoutSecond ruleSet
 	// groups are match blocks that are looked at once for all their rules.
 	groups []matchGroup
-	// of gives for each rule its group, -1: it has none, and is passed over as not
+	// groupOf gives for each rule its group, -1: it has none, and is passed over as not
 	// matching.
-	of []int8
+	groupOf []int8
 
 	needNamespace ruleSet
 	anyOptOut     bool
@@ -51,27 +51,29 @@ const manyRules = 8
 // NewIndex makes an index of rules, which must be in the order of a Set and about
 // one resource. The caller must not modify the slice afterwards.
 func NewIndex(rules []*Rule) *Index {
-	x := &Index{rules: rules, words: (len(rules) + 63) / 64, of: make([]int8, len(rules))}
-	x.always, x.once, x.needNamespace = x.none(), x.none(), x.none()
+	x := &Index{rules: rules, words: (len(rules) + 63) / 64, groupOf: make([]int8, len(rules))}
+	x.always, x.withoutSecond, x.needNamespace = x.none(), x.none(), x.none()
 	x.group()
 	for i, r := range rules {
 		x.anyOptOut = x.anyOptOut || r.OptOut
 		if r.NeedsNamespace {
 			x.needNamespace.addOne(int32(i))
 		}
-		guards := x.guardsOf(i)
-		if len(guards) == 0 {
-			x.always.addOne(int32(i))
-		} else {
-			x.at.file(int32(i), guards[0])
-		}
-		if len(guards) < 2 {
-			x.once.addOne(int32(i))
-		} else {
-			x.also.file(int32(i), guards[1])
-		}
+		x.file(int32(i), x.guardsOf(i))
 	}
 	return x
+}
+
+// file has a rule found by its guards. Where there is none, or the places do not know
+// how to find one, it is found on every object: no guard may keep a rule from what it
+// is about.
+func (x *Index) file(rule int32, guards []guard) {
+	if len(guards) == 0 || !x.first.file(rule, guards[0]) {
+		x.always.addOne(rule)
+	}
+	if len(guards) < 2 || !x.second.file(rule, guards[1]) {
+		x.withoutSecond.addOne(rule)
+	}
 }
 
 func (x *Index) none() ruleSet { return make(ruleSet, x.words) }
@@ -81,7 +83,7 @@ func (x *Index) none() ruleSet { return make(ruleSet, x.words) }
 func (x *Index) guardsOf(rule int) []guard {
 	r := x.rules[rule]
 	switch {
-	case x.of[rule] < 0:
+	case x.groupOf[rule] < 0:
 		if g, ok := matchGuard(&r.match); ok {
 			return []guard{g}
 		}
@@ -107,7 +109,7 @@ func (x *Index) group() {
 			blocks[key] = &block{guarded: guarded}
 		}
 		blocks[key].rules = append(blocks[key].rules, int32(i))
-		x.of[i] = -1
+		x.groupOf[i] = -1
 	}
 	all := make([]*block, 0, len(blocks))
 	for _, b := range blocks {
@@ -129,7 +131,7 @@ func (x *Index) group() {
 		members := x.none()
 		members.add(b.rules)
 		for _, i := range b.rules {
-			x.of[i] = int8(g)
+			x.groupOf[i] = int8(g)
 		}
 		x.groups = append(x.groups, matchGroup{&x.rules[b.rules[0]].match, members})
 	}
@@ -156,69 +158,3 @@ func (m *matcher) key() string {
 // Rules returns the rules of the index, in their order. The caller must not modify
 // the slice.
 func (x *Index) Rules() []*Rule { return x.rules }
-
-// Evaluate returns what the function Evaluate returns for the rules of the index,
-// except for Result.Unmatched, which is without the rules that were passed over: a
-// Tally counts those.
-func (x *Index) Evaluate(in Input) Result { return ruleList{x.rules, x}.evaluate(in) }
-
-// selected are the rules that an object can concern.
-type selected struct {
-	candidates ruleSet
-	matching   uint64 // a bit for each group whose match block selects the object
-}
-
-// find selects rules for the object of an evaluation. Space is for the set.
-func (x *Index) find(e *evaluation) selected {
-	if cap(e.space) < 2*x.words {
-		e.space = make([]uint64, 2*x.words)
-	}
-	s := selected{candidates: ruleSet(e.space[:x.words])}
-	copy(s.candidates, x.always)
-	in := &e.in
-	x.at.find(in.Object, s.candidates)
-	if len(x.also.all) > 0 {
-		also := ruleSet(e.space[x.words : 2*x.words])
-		copy(also, x.once)
-		x.also.find(in.Object, also)
-		s.candidates.keep(also)
-	}
-	ns := e.scope.namespace()
-	if ns == nil && e.namespace != "" {
-		s.candidates.addAll(x.needNamespace)
-	}
-	for g := range x.groups {
-		if x.groups[g].match.reason(in.Object, ns, e.namespace, e.name) == "" {
-			s.matching |= 1 << g
-		} else {
-			s.candidates.remove(x.groups[g].rules)
-		}
-	}
-	return s
-}
-
-// matches reports whether the match block of a rule's group selects the object.
-func (s *selected) matches(x *Index, rule int) bool {
-	return x.of[rule] >= 0 && s.matching&(1<<x.of[rule]) != 0
-}
-
-// passedOver says of which rules an evaluation through an index tells nothing. The
-// zero value: it tells of all.
-type passedOver struct {
-	index    *Index
-	matching uint64
-	// exceptions are rules that were evaluated, and are not what their group is: in
-	// order.
-	exceptions []exception
-}
-
-// exception is a rule that was evaluated. Rules of a group that matches are taken to
-// pass, all others to be unmatched.
-type exception struct {
-	rule   int32
-	passes bool // it matches, and passes; else there is a verdict
-}
-
-// Passed reports whether rules were passed over, so that Unmatched and Verdicts do
-// not tell of all: Tally.Count does.
-func (r *Result) Passed() bool { return r.passed.index != nil }

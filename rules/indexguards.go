@@ -102,18 +102,16 @@ func (g *guard) isFalse(v any) bool {
 		return sameKind(v, g.values[0]) && !slices.Contains(g.values, v)
 	case noneOf:
 		return slices.Contains(g.values, v)
+	case comparison:
+		c, ordered := order(v, g.values[0])
+		return ordered && g.relation.excludes(c)
+	case textRelation:
+		text, isText := v.(string)
+		part, _ := g.values[0].(string)
+		stands := textRelations[g.relation]
+		return isText && stands != nil && stands(text, part) == g.not
 	}
-	switch v.(type) {
-	case string, int64, float64:
-	default:
-		return false
-	}
-	// What an index would not find is false.
-	var t valueTests
-	found := ruleSet{0}
-	t.file(0, *g)
-	t.find(v, found)
-	return found[0] == 0
+	return false
 }
 
 func sameKind(a, b any) bool {

@@ -1,7 +1,5 @@
 package rules
 
-import "math/bits"
-
 // places is where rules are filed by their guards: a tree of the keys that lead to
 // the places of an object. Rules are numbers, their order in an Index.
 type places struct {
@@ -36,19 +34,21 @@ type key struct {
 	below *places
 }
 
-// file puts a rule at the place that its guard is about.
-func (p *places) file(rule int32, g guard) {
+// file puts a rule at the place that its guard is about. It reports false if it does
+// not know what the guard asks, or one of its values: then nothing else may decide
+// whether the rule is found. What has been filed of it so far does no harm.
+func (p *places) file(rule int32, g guard) bool {
 	p.all = append(p.all, rule)
 	for i, s := range g.path {
 		switch last := i == len(g.path)-1; {
 		case last && g.element && g.asks == absence:
 			fileUnder(&p.lacking, s.key, rule)
-		case last && g.element:
+		case last && g.element && g.asks == presence:
 			fileUnder(&p.elements, s.key, rule)
 		default:
 			p.maps = append(p.maps, rule)
 		}
-		p = p.at(s)
+		p = p.child(s)
 		p.all = append(p.all, rule)
 	}
 	switch g.asks {
@@ -57,17 +57,22 @@ func (p *places) file(rule int32, g guard) {
 	case absence: // it is found where there is nothing
 	case oneOf:
 		for _, v := range g.values {
-			p.expect(v, rule)
+			if !p.fileValue(v, rule) {
+				return false
+			}
 		}
-	default:
+	case noneOf, comparison, textRelation:
 		if p.tests == nil {
 			p.tests = &valueTests{}
 		}
-		p.tests.file(rule, g)
+		return p.tests.file(rule, g)
+	default:
+		return false
 	}
+	return true
 }
 
-func (p *places) at(s step) *places {
+func (p *places) child(s step) *places {
 	if !s.safe {
 		for _, k := range p.strict {
 			if k.name == s.key {
@@ -90,7 +95,7 @@ func (p *places) at(s step) *places {
 	return below
 }
 
-func (p *places) expect(v any, rule int32) {
+func (p *places) fileValue(v any, rule int32) bool {
 	switch v := v.(type) {
 	case string:
 		fileUnder(&p.texts, v, rule)
@@ -99,7 +104,10 @@ func (p *places) expect(v any, rule int32) {
 		p.numbers = append(p.numbers, rule)
 	case bool:
 		p.bools[bit(v)] = append(p.bools[bit(v)], rule)
+	default:
+		return false
 	}
+	return true
 }
 
 func bit(b bool) int {
@@ -181,55 +189,4 @@ func (p *places) findElements(v any, into ruleSet) {
 			into.drop(p.lacking[text])
 		}
 	}
-}
-
-// ruleSet is a set of the rules of an index, by their numbers: a bit for each.
-type ruleSet []uint64
-
-func (s ruleSet) add(rules []int32) {
-	for _, r := range rules {
-		s.addOne(r)
-	}
-}
-
-func (s ruleSet) addOne(rule int32) { s[rule>>6] |= 1 << (rule & 63) }
-
-// drop takes rules away that their guard has added: each is filed once.
-func (s ruleSet) drop(rules []int32) {
-	for _, r := range rules {
-		s[r>>6] &^= 1 << (r & 63)
-	}
-}
-
-// keep leaves the rules that are in both sets.
-func (s ruleSet) keep(other ruleSet) {
-	for i := range s {
-		s[i] &= other[i]
-	}
-}
-
-func (s ruleSet) remove(other ruleSet) {
-	for i := range s {
-		s[i] &^= other[i]
-	}
-}
-
-func (s ruleSet) addAll(other ruleSet) {
-	for i := range s {
-		s[i] |= other[i]
-	}
-}
-
-// next returns the first rule from a number on, and false if there is none.
-func (s ruleSet) next(from int) (int, bool) {
-	for word := from >> 6; word < len(s); word++ {
-		left := s[word]
-		if word == from>>6 {
-			left &= ^uint64(0) << (from & 63)
-		}
-		if left != 0 {
-			return word<<6 + bits.TrailingZeros64(left), true
-		}
-	}
-	return 0, false
 }

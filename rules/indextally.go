@@ -25,7 +25,7 @@ func (t *Tally) Count(r *Result) {
 		}
 	}
 	for _, e := range r.passed.exceptions {
-		if g := t.index.of[e.rule]; g >= 0 && r.passed.matching&(1<<g) != 0 {
+		if g := t.index.groupOf[e.rule]; g >= 0 && r.passed.matching&(1<<g) != 0 {
 			t.passes[e.rule]--
 		} else {
 			t.unmatched[e.rule]--
@@ -47,7 +47,7 @@ func (t *Tally) Drain(each func(r *Rule, passed, unmatched int64)) {
 	}
 	for i, r := range t.index.rules {
 		var matching int64
-		if g := t.index.of[i]; g >= 0 {
+		if g := t.index.groupOf[i]; g >= 0 {
 			matching = t.matching[g]
 		}
 		each(r, matching+t.passes[i], t.results-matching+t.unmatched[i])

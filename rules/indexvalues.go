@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-	"strings"
 )
 
 // valueTests are the rules whose guard is a comparison of the value at one place. A
@@ -28,41 +27,53 @@ type valueTests struct {
 
 // partTest asks of a text what begins it, ends it, or is in it.
 type partTest struct {
-	part     string
-	relation relation
-	not      bool
-	rule     int32
+	part  string
+	holds func(text, part string) bool
+	not   bool
+	rule  int32
 }
 
 // exactInts is the number up to which each whole number is a double of its own.
 const exactInts = 1 << 53
 
-func (t *valueTests) file(rule int32, g guard) {
+// file reports false, as places.file does, if it does not know what the guard asks.
+func (t *valueTests) file(rule int32, g guard) bool {
 	switch g.asks {
 	case comparison:
 		switch bound := g.values[0].(type) {
 		case int64:
-			t.wholes.file(bound, g.relation, rule)
+			return t.wholes.file(bound, g.relation, rule)
 		case float64:
-			t.doubles.file(bound, g.relation, rule)
+			return t.doubles.file(bound, g.relation, rule)
 		case string:
-			t.words.file(bound, g.relation, rule)
+			return t.words.file(bound, g.relation, rule)
 		}
 	case noneOf:
-		t.others = append(t.others, rule)
-		for _, v := range g.values {
-			switch v := v.(type) {
-			case string:
-				fileUnder(&t.otherTexts, v, rule)
-			case int64:
-				fileUnder(&t.otherWholes, v, rule)
-			case bool:
-				t.otherBools[bit(v)] = append(t.otherBools[bit(v)], rule)
-			}
-		}
+		t.fileOther(rule, g.values)
+		return true
 	case textRelation:
-		part, _ := g.values[0].(string)
-		t.parts = append(t.parts, partTest{part, g.relation, g.not, rule})
+		part, isText := g.values[0].(string)
+		if holds := textRelations[g.relation]; isText && holds != nil {
+			t.parts = append(t.parts, partTest{part, holds, g.not, rule})
+			return true
+		}
+	}
+	return false
+}
+
+// fileOther has a rule found except where one of the values stands. Those of other
+// kinds than these keep it from nothing.
+func (t *valueTests) fileOther(rule int32, values []any) {
+	t.others = append(t.others, rule)
+	for _, v := range values {
+		switch v := v.(type) {
+		case string:
+			fileUnder(&t.otherTexts, v, rule)
+		case int64:
+			fileUnder(&t.otherWholes, v, rule)
+		case bool:
+			t.otherBools[bit(v)] = append(t.otherBools[bit(v)], rule)
+		}
 	}
 }
 
@@ -78,7 +89,7 @@ func (t *valueTests) find(v any, into ruleSet) {
 	into.add(t.others)
 	text, isText := v.(string)
 	for i := range t.parts {
-		if p := &t.parts[i]; !isText || p.holds(text) {
+		if p := &t.parts[i]; !isText || p.holds(text, p.part) != p.not {
 			into.addOne(p.rule)
 		}
 	}
@@ -113,8 +124,6 @@ func (t *valueTests) find(v any, into ruleSet) {
 	t.words.all(into)
 }
 
-func (p *partTest) holds(text string) bool { return p.relation.ofText(text, p.part) != p.not }
-
 // bounds are rules whose guard is that a value is below or above a bound.
 type bounds[T cmp.Ordered] struct {
 	// Each is in the order in which values pass: a value passes those up to one, and
@@ -128,16 +137,21 @@ type bound[T cmp.Ordered] struct {
 	rule    int32
 }
 
-func (b *bounds[T]) file(at T, r relation, rule int32) {
+func (b *bounds[T]) file(at T, r relation, rule int32) bool {
 	list, direction := &b.above, 1
-	if r == less || r == lessOrEqual {
+	switch r {
+	case greater, greaterOrEqual:
+	case less, lessOrEqual:
 		list, direction = &b.below, -1
+	default:
+		return false
 	}
 	added := bound[T]{at, r == lessOrEqual || r == greaterOrEqual, rule}
 	i, _ := slices.BinarySearchFunc(*list, added, func(a, b bound[T]) int {
 		return cmp.Or(direction*cmp.Compare(a.at, b.at), bit(b.orEqual)-bit(a.orEqual))
 	})
 	*list = slices.Insert(*list, i, added)
+	return true
 }
 
 func (b *bounds[T]) find(v T, into ruleSet) {
@@ -173,42 +187,4 @@ func (b *bounds[T]) all(into ruleSet) {
 	for i := range b.below {
 		into.addOne(b.below[i].rule)
 	}
-}
-
-// relation is how a value stands to another one.
-type relation int
-
-const (
-	less relation = iota + 1
-	lessOrEqual
-	greater
-	greaterOrEqual
-	begins
-	ends
-	holds
-)
-
-var relations = map[string]relation{
-	"<": less, "<=": lessOrEqual, ">": greater, ">=": greaterOrEqual,
-	"startsWith": begins, "endsWith": ends, "contains": holds,
-}
-
-// mirrored is how b stands to a, where a stands so to b.
-func (r relation) mirrored() relation {
-	return [...]relation{less: greater, lessOrEqual: greaterOrEqual, greater: less, greaterOrEqual: lessOrEqual}[r]
-}
-
-// opposite holds of two values that can be ordered where the relation does not.
-func (r relation) opposite() relation {
-	return [...]relation{less: greaterOrEqual, lessOrEqual: greater, greater: lessOrEqual, greaterOrEqual: less}[r]
-}
-
-func (r relation) ofText(text, part string) bool {
-	switch r {
-	case begins:
-		return strings.HasPrefix(text, part)
-	case ends:
-		return strings.HasSuffix(text, part)
-	}
-	return strings.Contains(text, part)
 }
