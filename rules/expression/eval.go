@@ -68,7 +68,7 @@ func (p *Program) Eval(names Resolver) (Value, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), Deadline)
 		defer cancel()
 		out, _, err = p.program.ContextEval(ctx, vars)
-		if err != nil && ctx.Err() != nil {
+		if errors.Is(err, context.DeadlineExceeded) { // what failed by itself, only late, says why
 			err = ErrDeadline
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -191,6 +192,25 @@ func TestEndlessWorkMeetsTheDeadline(t *testing.T) {
 	_, err := eval(t, `lists.range(30000).all(a, lists.range(30000).all(b, a + b >= 0))`, names{})
 	if !errors.Is(err, ErrDeadline) {
 		t.Errorf("got %v, want ErrDeadline", err)
+	}
+}
+
+// slow takes longer than an evaluation may, as a process does that gets no processor.
+type slow struct{ names }
+
+func (s slow) Resolve(name string) (any, error) {
+	time.Sleep(Deadline + Deadline/2)
+	return s.names.Resolve(name)
+}
+
+func TestWhatFailsLateSaysWhy(t *testing.T) {
+	p, issues := env(t, "object").Compile(`[1].all(a, object.absent == a)`)
+	if issues != nil {
+		t.Fatal(issues[0])
+	}
+	_, err := p.Eval(slow{names{"object": map[string]any{}}})
+	if err == nil || errors.Is(err, ErrDeadline) || !strings.Contains(err.Error(), "absent") {
+		t.Errorf("got %v, want that there is no such key", err)
 	}
 }
 
