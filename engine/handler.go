@@ -11,8 +11,10 @@ import (
 )
 
 // handler makes the event handlers of one informer. They only enqueue: the
-// object itself, if rules are about it, and what depends on it.
+// object itself, if rules are about it, and what depends on it. What the watch has
+// brought is counted.
 func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
+	events := e.metrics.watchCounters(resource.GroupResource())
 	enqueue := func(p *policy, obj any, add func(Key)) {
 		if len(p.rules.For(resource)) > 0 {
 			e.enqueue(resource.GroupResource(), obj, add)
@@ -23,9 +25,11 @@ func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEve
 			defer e.contain(resource.GroupResource(), obj)
 			p := e.policy.Load()
 			if initial {
+				events.initial.Inc()
 				enqueue(p, obj, e.addBackground)
 				return
 			}
+			events.relevant.Inc()
 			enqueue(p, obj, e.add)
 			e.affect(p, resource, nil, unwrap(obj))
 		},
@@ -39,14 +43,17 @@ func (e *Engine) handler(resource schema.GroupVersionResource) cache.ResourceEve
 				enqueue(p, obj, e.addBackground)
 				return
 			case e.immaterial(p, resource, was, is):
+				events.passedOver.Inc()
 				return
 			}
+			events.relevant.Inc()
 			enqueue(p, obj, e.add)
 			e.affect(p, resource, was, is)
 		},
 		DeleteFunc: func(obj any) {
 			defer e.contain(resource.GroupResource(), obj)
 			p, was := e.policy.Load(), unwrap(obj)
+			events.relevant.Inc()
 			enqueue(p, obj, e.add)
 			e.affect(p, resource, was, was)
 		},

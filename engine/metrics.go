@@ -23,9 +23,10 @@ type metrics struct {
 	held        *prometheus.GaugeVec
 
 	// By resource:
-	patches *prometheus.CounterVec
-	drift   *prometheus.HistogramVec
-	panics  *prometheus.CounterVec
+	watchEvents *prometheus.CounterVec
+	patches     *prometheus.CounterVec
+	drift       *prometheus.HistogramVec
+	panics      *prometheus.CounterVec
 
 	reloads    *prometheus.CounterVec // by result
 	reloaded   prometheus.Gauge
@@ -57,6 +58,9 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			"Objects for which a rule is held because of contention.",
 			"rule", "resource"),
 
+		watchEvents: counters("rectifier_watch_events_total",
+			"Events of watches, by what becomes of them: initial (the object was there when the watch began), relevant (the object, or what looks it up, is looked at) or passed_over (nothing that rules read of the object has changed).",
+			"resource", "outcome"),
 		patches: counters("rectifier_patches_total",
 			"PATCH requests that were sent, by what came of them: success, ineffective (accepted, not kept), conflict, gone, forbidden (by RBAC), denied (by admission), invalid, throttled, unavailable or unauthorized.",
 			"resource", "subresource", "result"),
@@ -86,7 +90,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		m.reloads.WithLabelValues(result) // Prometheus sees the first increase only of what was there before
 	}
 	if r != nil {
-		r.MustRegister(evaluations{m}, m.fixes, m.failures, m.contentions, m.held, m.patches, m.drift, m.panics,
+		r.MustRegister(evaluations{m}, m.fixes, m.failures, m.contentions, m.held, m.watchEvents, m.patches, m.drift, m.panics,
 			m.reloads, m.reloaded, m.reloadable, m.invalid, m.modes, m.leader, m.unwritten)
 		m.queue.register(r)
 	}

@@ -118,7 +118,7 @@ func (d description) group() string {
 		return "queue"
 	case strings.HasPrefix(d.name, "rest_client_"):
 		return "client"
-	case has("_resource_state", "_cached_", "_patches_", "_drift_", "_panics_"):
+	case has("_resource_state", "_watch_", "_cached_", "_patches_", "_drift_", "_panics_"):
 		return "resources"
 	case has("_leader", "_events_", "_build_"):
 		return "process"
@@ -185,6 +185,7 @@ func TestMetricsNamedInThePageExist(t *testing.T) {
 	}
 	for _, words := range [][]string{outcomeNames[:], failureReasons, {
 		parkedWaiting, parkedForbidden, parkedFailing, parkedUnfit, parkedLookup, parkedFields, parkedSchema, parkedNamespaces, parkedPatchForbidden,
+		eventInitial, eventRelevant, eventPassedOver,
 		patchSuccess, patchIneffective, patchDenied, patchInvalid, string(conflict), string(gone), string(throttled), string(unavailable), string(unauthorized),
 	}} {
 		for _, word := range words {

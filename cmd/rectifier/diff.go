@@ -51,12 +51,15 @@ the leading folders are.
 
 With --cluster it looks at the objects that exist: all that the rules are about,
 or those named as RESOURCE or RESOURCE/NAME; rules about other resources are then
-left out. It needs to list and watch what the
-rules match and look up, and Namespaces; it sends nothing but reads. What it may
-not read is listed, and the rest is shown. With --server-dry-run each change is
-also sent to the API server with dryRun=All, which takes the permission to
-patch: then admission, defaults and validation of the server count, and the
-diff shows what it would store.
+left out. It needs to list and watch what the rules match and look up, and
+Namespaces; it sends nothing but reads. What it may not read is listed, and the
+rest is shown. With --server-dry-run each change is also sent to the API server
+with dryRun=All, which takes the permission to patch: then admission, defaults and
+validation of the server count, and the diff shows what it would store.
+
+With --cluster, objects are read whole, as by run --full-objects, and it takes the
+memory for that. Otherwise run keeps of objects what rules read: where this shows a
+change that run does not make, and no Event tells why, that may be at fault.
 
 With --namespace it shows a part of what run does for the whole cluster: the
 Namespaces that are named are read, so rules that select by their labels and

@@ -22,6 +22,7 @@ type explainFlags struct {
 	objects   []string
 	now       string
 	namespace string
+	cost      bool
 	exclude   excludeFlag
 	timeout   time.Duration
 }
@@ -29,7 +30,7 @@ type explainFlags struct {
 func newExplain(s streams) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
-		Use:   "explain {RESOURCE/NAME… | RESOURCE NAME… | -f PATH [KIND/NAME…]}",
+		Use:   "explain {RESOURCE/NAME… | RESOURCE NAME… | -f PATH [KIND/NAME…] | --cost}",
 		Short: "Tell what each rule makes of one object, and why",
 		Long: `Explain evaluates the rules for an object and tells, rule by rule, whether the
 rule matches, what its lookups, its variables and the parts of its condition give,
@@ -50,12 +51,23 @@ All parts of a condition are evaluated. Those that did not count, because anothe
 one had decided already, are marked "not needed", and variables and lookups that
 were not read "not read". Data of Secrets is never shown.
 
+With --cost, explain also tells of each rule what it costs the controller,
+whatever the object; without an object, only that, of all rules, and no cluster is
+asked. What is kept in memory of the objects of a resource, beside who they are, is
+given as paths: .spec.a is all at and below it, .spec.a? whether it is there and of
+which kind, .spec.a{keys} the keys of a map or the length of a list, .spec.a{if list}
+all of a list; [*] stands for each element, {*} for each value. What several rules
+read is kept once. It also tells which parts of its condition a rule is found by, so
+that it costs next to nothing on other objects (one on which such a part is an error
+is no other one), or that it is evaluated at each change of what is kept.
+
 The exit code is 0 if the object could be explained, 1 if a rule failed on it or
 cannot run, 2 if there is no such object or something could not be read, 3 if the
 cluster could not be reached or refused.`,
 		Example: `  rectifier explain --rules rules/ deployments/web -n shop
   rectifier explain --rules rules/ --rule expected-replicas deploy web
   rectifier explain --rules rules/ -f deployment.yaml
+  rectifier explain --rules rules/ --cost
   kubectl get deploy web -o yaml | rectifier explain --rules rules/ -f - -o yaml`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.validate(cmd, args); err != nil {
@@ -74,7 +86,8 @@ cluster could not be reached or refused.`,
 	flags := cmd.Flags()
 	flags.StringArrayVarP(&f.files, "filename", "f", nil, "explain the objects in manifests: `PATH` is a file, a folder (recursive), or - for standard input; may be repeated")
 	flags.StringVarP(&f.namespace, "namespace", "n", "", "the `NAMESPACE` of the object; with -f, of objects that do not say theirs (default: that of the context, else default)")
-	flags.StringArrayVar(&f.crds, "crds", nil, "with -f, `PATH` of CRD manifests: plural names, scope and replica paths of custom resources")
+	flags.BoolVar(&f.cost, "cost", false, "tell what each rule makes the controller keep of objects, and which of them it is evaluated on; needs no object")
+	flags.StringArrayVar(&f.crds, "crds", nil, "with -f, or --cost alone, `PATH` of CRD manifests: plural names, scope and replica paths of custom resources")
 	flags.StringArrayVar(&f.objects, "objects", nil, "with -f, `PATH` of objects that rules may look up, Namespaces among them; those in -f count too")
 	flags.StringVar(&f.now, "now", "", "the `TIME` that rules read, such as 2026-01-01T00:00:00Z (default: the real one)")
 	flags.DurationVar(&f.timeout, "timeout", time.Minute, "how long the cluster may take to answer all questions")
@@ -92,6 +105,10 @@ func (f *explainFlags) validate(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.output.check() != nil:
 		return f.output.check()
+	case !offline && len(args) == 0 && f.cost:
+		if len(f.objects) > 0 {
+			return errors.New("--objects is for -f: --cost alone looks at rules only")
+		}
 	case !offline && len(args) == 0:
 		return errors.New("explain needs an object of the cluster, as RESOURCE/NAME, or files, with -f")
 	case !offline && (len(f.crds) > 0 || len(f.objects) > 0):
@@ -126,9 +143,12 @@ func (f *explainFlags) run(ctx context.Context, args []string, s streams) error 
 		return err
 	}
 	var report explainReport
-	if len(f.files) > 0 {
+	switch {
+	case len(f.files) > 0:
 		report, err = f.explainFiles(set, written, args, now, s)
-	} else {
+	case len(args) == 0:
+		report, err = f.explainCosts(set, s)
+	default:
 		report, err = f.explainLive(ctx, set, written, args, now)
 	}
 	if err != nil && len(report.Objects) == 0 {

@@ -54,13 +54,14 @@ func (f *explainFlags) explainFiles(set *rules.Set, written writtenRules, names 
 	if err != nil {
 		return report, &exitError{exitUsage, err}
 	}
+	costs := f.newCosts(set, catalog)
 	for _, object := range chosen {
-		report.Objects = append(report.Objects, f.explainObject(fixer, written, object))
+		report.Objects = append(report.Objects, f.explainObject(fixer, written, object, costs))
 	}
 	return report, nil
 }
 
-func (f *explainFlags) explainObject(fixer *offline.Fixer, written writtenRules, object *manifest.Object) explainedObject {
+func (f *explainFlags) explainObject(fixer *offline.Fixer, written writtenRules, object *manifest.Object, costs *costs) explainedObject {
 	e, ok := fixer.Evaluate(object.Value())
 	out := explainedObject{objectRef: refOf(object.Value()), Rules: []explainedRule{}}
 	if ok {
@@ -74,6 +75,7 @@ func (f *explainFlags) explainObject(fixer *offline.Fixer, written writtenRules,
 	for _, v := range e.Verdicts {
 		out.Rules = append(out.Rules, written.rule(v, "", whatToGive))
 	}
+	costs.add(&out, e.Info, e.Object)
 	return out
 }
 

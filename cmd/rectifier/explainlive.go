@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/rectifier-dev/rectifier/engine"
+	"github.com/rectifier-dev/rectifier/gvr"
 	"github.com/rectifier-dev/rectifier/internal/live"
 	"github.com/rectifier-dev/rectifier/rules"
 )
@@ -34,6 +35,11 @@ func (f *explainFlags) explainLive(ctx context.Context, set *rules.Set, written 
 	if err != nil {
 		return report, clusterError(err, printReadRole)
 	}
+	catalog, err := gvr.NewCatalog()
+	if err != nil {
+		return report, err
+	}
+	costs := f.newCosts(set, catalog)
 	var missing error
 	for _, w := range wanted {
 		resources, err := cluster.Resources(w.resource, func(r schema.GroupResource) bool { return len(set.Versions(r)) > 0 })
@@ -41,7 +47,7 @@ func (f *explainFlags) explainLive(ctx context.Context, set *rules.Set, written 
 			return report, &exitError{exitUsage, err}
 		}
 		for _, resource := range about(set, resources) {
-			o, err := f.explainLiveObject(ctx, cluster, set, written, resource, w.name, now)
+			o, err := f.explainLiveObject(ctx, cluster, set, written, costs, resource, w.name, now)
 			switch {
 			case errors.Is(err, live.ErrNotFound):
 				if _, err := readNamespaces(ctx, config, f.namespaceGiven()); errors.As(err, new(*live.NoNamespaceError)) {
@@ -76,7 +82,7 @@ func about(set *rules.Set, versions []schema.GroupVersionResource) []schema.Grou
 	return out
 }
 
-func (f *explainFlags) explainLiveObject(ctx context.Context, cluster *live.Cluster, set *rules.Set, written writtenRules, resource schema.GroupVersionResource, name string, now time.Time) (explainedObject, error) {
+func (f *explainFlags) explainLiveObject(ctx context.Context, cluster *live.Cluster, set *rules.Set, written writtenRules, costs *costs, resource schema.GroupVersionResource, name string, now time.Time) (explainedObject, error) {
 	info, reason, ok := cluster.Info(ctx, resource)
 	if !ok {
 		return explainedObject{}, errors.New(reason)
@@ -91,6 +97,7 @@ func (f *explainFlags) explainLiveObject(ctx context.Context, cluster *live.Clus
 	if len(all) == 0 {
 		out.Notes = []string{noRule(out.objectRef)}
 		out.addUnserved(ctx, cluster, set, resource.GroupResource(), excluded)
+		costs.add(&out, info, object)
 		return out, nil
 	}
 	// A rule that cannot run does nothing, but what it would do is worth seeing.
@@ -117,6 +124,7 @@ func (f *explainFlags) explainLiveObject(ctx context.Context, cluster *live.Clus
 	}
 	out.addUnserved(ctx, cluster, set, resource.GroupResource(), excluded)
 	out.addReports(ctx, cluster, object)
+	costs.add(&out, info, object)
 	return out, ctx.Err()
 }
 

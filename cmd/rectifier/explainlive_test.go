@@ -179,6 +179,13 @@ Deployment NS/web
     match                  yes
     lookups.autoscalers    [] (0 objects)   in namespace NS, spec.scaleTargetRef.kind=Deployment, spec.scaleTargetRef.name=web
 `, ""},
+		{[]string{"deploy", "web", "--rule", "expected-replicas", "--cost"}, exitFine, `
+Deployment NS/web
+  note: the Namespace "NS" cannot be read, so opt-outs on it are not seen: get namespaces NS: Forbidden (HTTP 403)
+  note: what a controller has reported is not known: list events.events.k8s.io in NS: Forbidden (HTTP 403)
+  expected-replicas   Patch
+    evaluated only where   'example.io/expected-replicas' in object.metadata.annotations
+    keeps of apps/v1/deployments, of this object 1`, ""},
 		{[]string{"configmaps/settings"}, exitFindings, `
 ConfigMap NS/settings
   note: the Namespace "NS" cannot be read, so opt-outs on it are not seen: get namespaces NS: Forbidden (HTTP 403)

@@ -27,6 +27,7 @@ func printExplanations(w io.Writer, r explainReport) error {
 		}
 		p.object(o)
 	}
+	p.ruleCosts(r.Rules)
 	_, err := w.Write(p.text.Bytes())
 	return err
 }
@@ -111,6 +112,7 @@ func (p *explainPrinter) rule(r explainedRule, width int) {
 	}
 	p.line(1, pad(r.Rule, width), outcome, why)
 	p.controller(r.Controller)
+	p.cost(2, r.Cost)
 	if !r.Matched {
 		return
 	}

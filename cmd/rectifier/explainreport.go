@@ -15,7 +15,8 @@ import (
 // explainReport is what explain found out: the output of the formats json and
 // yaml.
 type explainReport struct {
-	Objects []explainedObject `json:"objects"`
+	Objects []explainedObject   `json:"objects"`
+	Rules   []explainedRuleCost `json:"rules,omitempty"` // with --cost alone
 }
 
 // failed reports whether a rule failed on an object, or cannot run.
@@ -56,6 +57,7 @@ type explainedRule struct {
 	Failed []*explainedPart `json:"failed,omitempty"`
 	// Controller is what a running controller has reported, the latest first.
 	Controller []explainedController `json:"controller,omitempty"`
+	Cost       *explainedCost        `json:"cost,omitempty"` // with --cost
 }
 
 type explainedLookup struct {

@@ -43,8 +43,8 @@ object is reported there and changes nothing. Rules of mode Audit are reported,
 not applied.
 
 Manifests are read document by document, and large lists item by item: 50,000
-objects need no more memory than a few. A document that cannot be read is reported
-and left out; with --in-place its file stays as it is.`,
+objects need no more memory than a few. A document that cannot be read is
+reported and left out; with --in-place its file stays as it is.`,
 		Example: `  rectifier fix --builtin expected-replicas deployment.yaml
   rectifier fix --rules rules/ --check manifests/
   kubectl get deployments -o yaml | rectifier fix --rules rules/ -`,

@@ -48,4 +48,5 @@ var Checks = []*Check{
 	scaleReplicas,
 	literalExpression,
 	emptyLookup,
+	wholeLookup,
 }

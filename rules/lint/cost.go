@@ -20,7 +20,7 @@ var cost = &Check{ID: "cost", Severity: Warning, Summary: "An expression costs m
 			inner := len(outer) > 0 && !slices.ContainsFunc(outer, func(o *expression.Node) bool { return dependsOn(n.Target, o.Vars) })
 			switch {
 			case lookup != "" && s.unbounded(lookup):
-				p.Reportf(e.Pos(n.Offset), "%s goes over all objects that %s finds, each time that an object is looked at: let where or labelSelector find those that are meant", n.Name, lookup)
+				p.Reportf(e.Pos(n.Offset), "%s goes over all objects that %s finds, each time that an object is looked at: let where, or namespace, find those that are meant", n.Name, lookup)
 			case inner && lookup != "":
 				p.Reportf(e.Pos(n.Offset), "%s goes over all that %s finds, once for each element of the list around it: let where find those that are meant", n.Name, lookup)
 			case inner && !s.small(n.Target) && !s.small(outer[len(outer)-1].Target):

@@ -169,7 +169,7 @@ func TestCost(t *testing.T) {
 	patch := "\npatch: {merge: {metadata: {labels: {a: b}}}}"
 	testCheck(t, "cost", []schemaCase{
 		{name: "a whole lookup", spec: pods[:len(deployments)+len("lookups:\n  - name: pods\n    resource: {version: v1, resource: pods}\n")] + "condition: lookups.pods.exists(p, p.metadata.name == 'a')" + patch,
-			want: []string{"9:27: exists goes over all objects that lookups.pods finds, each time that an object is looked at: let where or labelSelector find those that are meant"}},
+			want: []string{"9:27: exists goes over all objects that lookups.pods finds, each time that an object is looked at: let where, or namespace, find those that are meant"}},
 		{name: "a whole lookup that is counted", spec: pods[:len(deployments)+len("lookups:\n  - name: pods\n    resource: {version: v1, resource: pods}\n")] + "condition: lookups.pods.size() > 3" + patch},
 		{name: "a lookup in a loop", spec: deployments + "lookups:\n  - {name: pods, resource: {version: v1, resource: pods}, namespace: a}\ncondition: |-\n  object.spec.template.spec.containers.exists(c, lookups.pods.exists(p, p.metadata.name == c.name))" + patch,
 			want: []string{"9:65: exists goes over all that lookups.pods finds, once for each element of the list around it: let where find those that are meant"}},
