@@ -27,7 +27,7 @@ func (p plan) bars() []bar {
 		{of: syncHeap(small), limit: 2.2},
 		{of: syncPeak(small), against: typedJSON, limit: 0.35},
 		{of: syncPeak(small), against: typedProtobuf, limit: 0.35},
-		{of: irrelevant, against: typedJSON, limit: 0.3},
+		{of: irrelevant(p.steadyName()), against: typedJSON, limit: 0.3},
 		{of: fixRate, against: patchLoop, limit: 0.95, atLeast: true},
 		{of: patchesOfFix, limit: 1, equal: true},
 		{of: getsOfFix, limit: 0, equal: true},
@@ -35,8 +35,8 @@ func (p plan) bars() []bar {
 		{of: watches, limit: 1, equal: true},
 		{of: driftToFix50, against: typedJSON, limit: 1},
 		{of: driftToFix99, against: typedJSON, limit: 1},
-		{of: ruleCost(1000), limit: 50},
-		{of: rulesAlone(1, 1000), limit: 50},
+		{of: ruleCost(manyRules), limit: 50},
+		{of: rulesAdd(fewRules, manyRules), limit: 50},
 		{of: firstFix, limit: 1},
 		{of: offlineTime, limit: 0.4},
 		{of: offlinePeak, limit: 60},
@@ -70,7 +70,8 @@ func (b bar) text() string {
 type verdict struct {
 	bar
 	value, other figure
-	ratio        float64 // of the medians; to the other's figure, or to the limit
+	ratio        float64 // of the medians, to the other's figure; nothing for an absolute limit
+	share        float64 // of the limit: how much of what is allowed is used; of a lower limit, how much is reached
 	holds        bool
 }
 
@@ -80,18 +81,15 @@ func (r *results) judge(b bar) (v verdict, measured bool) {
 	if v.value, measured = r.of(b.of, b.subject()); !measured {
 		return v, false
 	}
-	against := b.limit
+	compared := v.value.median
 	if b.against != "" {
 		if v.other, measured = r.of(b.of, b.against); !measured {
 			return v, false
 		}
-		against = v.other.median
-	}
-	v.ratio = v.value.median / against
-	compared := v.value.median
-	if b.against != "" {
+		v.ratio = v.value.median / v.other.median
 		compared = v.ratio
 	}
+	v.share = compared / b.limit
 	switch {
 	case b.equal:
 		v.holds = compared == b.limit

@@ -2,71 +2,52 @@ package main
 
 import (
 	"context"
-	"errors"
-	"time"
+	"fmt"
 )
 
-// idleFor is how long a contender is watched doing nothing.
-const idleFor = time.Second
+// loads are those of churn: a pace that a server keeps easily, the fastest that
+// this machine can write, and updates that come faster than anybody can write them.
+func (s *suite) loads(write func(ctx context.Context, i, n int) error) []load {
+	return []load{
+		s.steady(write),
+		{name: "as fast as kube-apiserver takes them", count: s.fast, write: write},
+		{name: fmt.Sprintf("%s at once", thousands(s.burst)), count: s.burst, burst: true, write: write},
+	}
+}
 
-// churn is what an update costs that matters to nobody: status heartbeats at a
-// steady pace.
+// Measures of updates that matter to nobody.
+func irrelevant(load string) measure {
+	return measure{"CPU per irrelevant update (status), " + load, microseconds}
+}
+
+func reached(load string) measure {
+	return measure{"updates a second (status), " + load, perSecond}
+}
+
+// churn is what an update costs that matters to nobody, at several paces.
 func (s *suite) churn(ctx context.Context) error {
-	contenders := []contender{s.ours(), s.typedJSON(), s.typedProtobuf(), {name: plainDynamic, program: "dynamic"}}
+	contenders := []contender{s.ours(), s.typedJSON(), s.typedProtobuf(), s.dynamic(deploymentsResource)}
 	return s.rounds(ctx, contenders, func(ctx context.Context, c contender) error {
-		cost, err := s.costOf(ctx, c, s.plane.heartbeat)
-		s.add(irrelevant, c.name, toMicroseconds(cost.perEvent))
+		_, err := s.whileIdle(ctx, c, s.churnOf)
 		return err
 	})
 }
 
-// eventCost is what a contender needs for updates.
-type eventCost struct {
-	settled
-	perEvent time.Duration // processor time, less what it needs with nothing to do
-	peak     float64       // bytes
-}
-
-// costOf makes updates at the pace of the plan, and returns what they cost a
-// contender.
-func (s *suite) costOf(ctx context.Context, c contender, write func(ctx context.Context, i, n int) error) (cost eventCost, err error) {
-	p, err := s.start(c)
-	if err != nil {
-		return cost, err
-	}
-	defer func() { err = errors.Join(err, p.stop()) }()
-	if cost.settled, err = p.settle(ctx); err != nil {
-		return cost, err
-	}
+// churnOf measures all loads at a process that is idle.
+func (s *suite) churnOf(ctx context.Context, p *process) error {
 	idle, err := p.idleRate(ctx, idleFor)
 	if err != nil {
-		return cost, err
+		return err
 	}
-	before, err := p.cpu()
-	if err != nil {
-		return cost, err
+	for _, l := range s.loads(s.plane.heartbeat) {
+		cost, err := s.updates(ctx, p, idle, l)
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
+		}
+		s.add(irrelevant(l.name), p.name, toMicroseconds(cost.contender))
+		if l.pace == 0 && !l.burst {
+			s.add(reached(l.name), p.name, cost.rate)
+		}
 	}
-	took, err := s.steadily(ctx, s.events, write)
-	if err != nil {
-		return cost, err
-	}
-	after, more, err := p.rest(ctx)
-	if err != nil {
-		return cost, err
-	}
-	cost.perEvent = (after - before - time.Duration(float64(idle)*(took+more).Seconds())) / time.Duration(s.events)
-	cost.peak, err = p.peak()
-	return cost, err
-}
-
-// rest waits until the process is idle, and returns its processor time by then, and
-// how long that took.
-func (p *process) rest(ctx context.Context) (cpu, took time.Duration, err error) {
-	begin := time.Now()
-	if _, err := p.idle(ctx); err != nil {
-		return 0, 0, err
-	}
-	took = time.Since(begin)
-	cpu, err = p.cpu()
-	return cpu, took, err
+	return nil
 }

@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // rectifier is the real binary with the built-in rule and no limit of writes. At
 // most half of its workers are on one resource, so that it has twice as many as
@@ -23,7 +27,13 @@ func (s *suite) readers() []contender {
 	return append(s.plotted(),
 		s.rectifier(oursWhole, "--full-objects"),
 		contender{name: cacheAlone, program: "cache"},
-		contender{name: plainDynamic, program: "dynamic"})
+		s.dynamic(deploymentsResource))
+}
+
+func (s *suite) dynamic(resource schema.GroupVersionResource) contender {
+	return contender{name: plainDynamic, program: "dynamic", args: []string{
+		fmt.Sprintf("--resource=%s.%s.%s", resource.Resource, resource.Version, resource.Group),
+	}}
 }
 
 // plotted are those whose growth with the number of objects is shown.

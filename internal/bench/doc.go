@@ -5,7 +5,8 @@
 // and its heap are only its own:
 //
 //	rectifier   bin/rectifier run with the built-in rule
-//	typed       the same job by hand: typed informers, workqueue, DeepCopy, Update
+//	typed       the same job by hand: typed informers, workqueue, DeepCopy, Update;
+//	            also for Pods, and for the custom resource of package rollouts
 //	dynamic     a dynamic informer as client-go has it, and no work
 //	patchloop   nothing but patches: how fast the API server takes them
 //	cache       package gvr alone, with the fields of the built-in rule
@@ -14,15 +15,19 @@
 // between two of them. What is reported is the median of the rounds, with the
 // smallest and the largest value: on a shared machine times wander.
 //
-//	suite.go                     all scenarios, in their order
-//	start.go sync.go latency.go  one scenario each: what is done, and what is noted
-//	rules.go churn.go drift.go
-//	offline.go
-//	plane.go seed.go writes.go   the API server, its objects, writes that make work
+//	main.go keep.go plan.go      the command line, and how much is done
+//	scenarios.go suite.go        all scenarios, in their order
+//	offline.go start.go sync.go  one scenario each (others.go: custom and pods): what
+//	latency.go events.go         is done, and what is noted
+//	rules.go wire.go churn.go
+//	drift.go others.go
+//	plane.go seed.go             the API server and its objects
+//	writes.go load.go            writes that make work, and what they cost
 //	observer.go requests.go      what the API server says of what was done
 //	process.go idle.go           the contenders
 //	results.go bars.go           the figures, and what they have to be
 //	report.go markdown.go plot.go
+//	tree.go machine.go           where they were measured
 //
 // It needs Linux: see clock_linux.go.
 package main

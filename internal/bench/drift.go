@@ -98,7 +98,7 @@ func (s *suite) countRequests(c contender, counts map[request]int) {
 	s.add(getsOfFix, c.name, float64(of(counts, "GET", "deployments"))/fixes)
 	s.add(lists, c.name, float64(of(counts, "LIST", "deployments")))
 	s.add(watches, c.name, float64(of(counts, "WATCH", "deployments"))) // the observer's has not ended
-	s.add(eventsOfFix, c.name, float64(of(counts, "POST", "events")+of(counts, "PATCH", "events"))/fixes)
+	s.add(eventsOfFix, c.name, float64(eventsIn(counts))/fixes)
 }
 
 // allRight fails if a Deployment is still wrong.

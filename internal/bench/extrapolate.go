@@ -52,7 +52,7 @@ func (r *report) growthTable() table {
 		of   func(string) measure
 	}{
 		{"CPU to sync", syncCPU},
-		{"CPU of API server and etcd meanwhile", syncServers},
+		{"CPU of kube-apiserver and etcd meanwhile", syncServers},
 		{"peak memory", syncPeak},
 	} {
 		for _, name := range []string{ours, typedJSON, typedProtobuf} {

@@ -15,13 +15,18 @@ import (
 
 // The rules that are generated compile, and are about Deployments.
 func TestGeneratedRules(t *testing.T) {
-	set, problems := rules.Load(rules.Source{Name: "rules.yaml", Data: []byte(generateRules(2 * len(conditions)))})
+	want := ruleSet{count: 4 * len(conditions), unguarded: 5}
+	text := generateRules(want)
+	set, problems := rules.Load(rules.Source{Name: "rules.yaml", Data: []byte(text)})
 	for _, p := range problems {
 		t.Error(p.Detail())
 	}
 	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	if got := len(set.For(deployments)); got != 2*len(conditions) {
+	if got := len(set.For(deployments)); got != want.count {
 		t.Errorf("%d rules are about Deployments", got)
+	}
+	if got := strings.Count(text, " || "); got != want.unguarded {
+		t.Errorf("%d rules have no guard, want %d", got, want.unguarded)
 	}
 }
 

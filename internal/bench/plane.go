@@ -79,24 +79,31 @@ func (p *plane) quiet(ctx context.Context, tell func(string, ...any)) error {
 	return nil
 }
 
+const apiServer = "kube-apiserver"
+
 // servers are the binaries that a plane consists of.
-var servers = []string{"kube-apiserver", "etcd"}
+var servers = []string{apiServer, "etcd"}
 
 // serversCPU is how long the servers have computed since their start.
 func (p *plane) serversCPU() (time.Duration, error) {
 	var sum time.Duration
 	for _, name := range servers {
-		pid, err := p.PID(name)
-		if err != nil {
-			return 0, fmt.Errorf("find %s: %w", name, err)
-		}
-		t, err := processorTime(pid)
+		t, err := p.cpuOf(name)
 		if err != nil {
 			return 0, err
 		}
 		sum += t
 	}
 	return sum, nil
+}
+
+// cpuOf is the same of one of them.
+func (p *plane) cpuOf(name string) (time.Duration, error) {
+	pid, err := p.PID(name)
+	if err != nil {
+		return 0, fmt.Errorf("find %s: %w", name, err)
+	}
+	return processorTime(pid)
 }
 
 // serverPeak is the largest resident set of a server so far, in bytes.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -34,6 +36,8 @@ type contender struct {
 	name    string
 	program string
 	args    []string
+	// kubeconfig is a file; empty: that of the API server.
+	kubeconfig string
 }
 
 // startTimeout is how long a contender may take until it is ready, and stopTimeout
@@ -54,8 +58,8 @@ type process struct {
 	err     error         // how it ended; read after done
 }
 
-// start runs a contender, with further arguments, against the API server.
-func (s *suite) start(c contender, args ...string) (*process, error) {
+// start runs a contender against the API server.
+func (s *suite) start(c contender) (*process, error) {
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
@@ -66,8 +70,8 @@ func (s *suite) start(c contender, args ...string) (*process, error) {
 	}
 	defer log.Close()
 	p := &process{contender: c, address: address, log: log.Name(), done: make(chan struct{})}
-	args = append(append([]string{}, c.args...), args...)
-	p.cmd = exec.Command(filepath.Join(s.dir, c.program), append(args, "--bind-address="+address, "--kubeconfig="+s.plane.KubeconfigFile())...)
+	kubeconfig := cmp.Or(c.kubeconfig, s.plane.KubeconfigFile())
+	p.cmd = exec.Command(filepath.Join(s.dir, c.program), append(slices.Clone(c.args), "--bind-address="+address, "--kubeconfig="+kubeconfig)...)
 	// The detector keeps a copy of each object: it is for tests.
 	p.cmd.Env = append(os.Environ(), "KUBE_CACHE_MUTATION_DETECTOR=false")
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.SysProcAttr = log, log, contenderAttributes()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +14,8 @@ type report struct {
 	circumstances
 }
 
-func newReport(ctx context.Context, s *suite) *report {
-	r := &report{s, lookAround(ctx, s.root)}
+func newReport(s *suite) *report {
+	r := &report{s, lookAround()}
 	r.took = time.Since(s.begun)
 	return r
 }
@@ -26,29 +25,34 @@ type table [][]string
 
 // bars are the verdicts as a table.
 func (r *report) barsTable() table {
-	t := table{{"measure", "bar", "ours", "the other", "ratio", "holds"}}
+	t := table{{"measure", "bar", "ours", "the other", "ours / the other", "share of the bar", "holds"}}
 	for _, b := range r.plan.bars() {
 		v, measured := r.judge(b)
-		if !measured {
-			continue
+		if measured {
+			t = append(t, v.row())
 		}
-		subject := b.of.name
-		if b.whose != "" {
-			subject += " (" + b.whose + ")"
-		}
-		other, ratio, holds := "", fmt.Sprintf("%.2f", v.ratio), "yes"
-		if b.against != "" {
-			other = v.other.write(b.of.unit)
-		}
-		if b.equal {
-			ratio = ""
-		}
-		if !v.holds {
-			holds = "NO"
-		}
-		t = append(t, []string{subject, b.text(), v.value.write(b.of.unit), other, ratio, holds})
 	}
 	return t
+}
+
+// row is a row of that table.
+func (v verdict) row() []string {
+	b := v.bar
+	subject := b.of.name
+	if b.whose != "" {
+		subject += " (" + b.whose + ")"
+	}
+	other, ratio, share, holds := "", "", fmt.Sprintf("%.0f %%", 100*v.share), "yes"
+	if b.against != "" {
+		other, ratio = v.other.write(b.of.unit), fmt.Sprintf("%.2f", v.ratio)
+	}
+	if b.equal {
+		share = ""
+	}
+	if !v.holds {
+		holds = "NO"
+	}
+	return []string{subject, b.text(), v.value.write(b.of.unit), other, ratio, share, holds}
 }
 
 // order is that of contenders in tables.
@@ -82,15 +86,27 @@ func (r *report) text() string {
 		fmt.Fprintln(&b, line)
 	}
 	fmt.Fprintln(&b)
-	for _, t := range []table{r.figuresTable(), r.barsTable()} {
-		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-		for _, row := range t {
-			fmt.Fprintln(w, strings.Join(row, "\t"))
-		}
-		_ = w.Flush() // into memory
-		fmt.Fprintln(&b)
+	r.figuresTable().write(&b)
+	switch {
+	case r.quick:
+		fmt.Fprintln(&b, "The bars are not judged: with so few objects and updates they say nothing.")
+	case r.runs < meaningful:
+		fmt.Fprintf(&b, "Of fewer than %d rounds: a NO may be chance.\n", meaningful)
+		r.barsTable().write(&b)
+	default:
+		r.barsTable().write(&b)
 	}
 	return b.String()
+}
+
+// write writes a table for a terminal, and an empty line.
+func (t table) write(b *strings.Builder) {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	for _, row := range t {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	_ = w.Flush() // into memory
+	fmt.Fprintln(b)
 }
 
 // where says where and when it was measured, a line for each.
@@ -98,7 +114,7 @@ func (r *report) where() []string {
 	return []string{
 		fmt.Sprintf("processor: %s, %d cores; memory: %s; %s", r.processor, r.cores, r.circumstances.memory, r.system),
 		fmt.Sprintf("%s; Kubernetes %s, with etcd, on the same machine", r.goVersion, r.kubernetes),
-		fmt.Sprintf("commit: %s; date: %s; it took %s", r.commit, r.date.Format("2006-01-02 15:04 MST"), r.took.Round(time.Second)),
-		fmt.Sprintf("medians of %d interleaved rounds (smallest..largest)", r.runs),
+		fmt.Sprintf("commit: %s; date: %s; it took %s", r.suite.commit, r.date.Format("2006-01-02 15:04 MST"), r.took.Round(time.Second)),
+		fmt.Sprintf("medians of %d interleaved rounds (smallest..largest); of the scenarios %s: of %d", r.runs, strings.Join(scenariosOfFew, ", "), r.few()),
 	}
 }

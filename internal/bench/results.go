@@ -13,7 +13,6 @@ var (
 	firstFix     = measure{"start to first fix, empty cluster", seconds}
 	driftToFix50 = measure{"drift to fix, median", milliseconds}
 	driftToFix99 = measure{"drift to fix, 99th percentile", milliseconds}
-	irrelevant   = measure{"CPU per irrelevant update (status)", microseconds}
 	fixRate      = measure{"fixes per second, first to last", perSecond}
 	allRight     = measure{"start until all are right", seconds}
 	fixCPU       = measure{"CPU per fix, start and sync included", microseconds}
@@ -21,10 +20,10 @@ var (
 	getsOfFix    = measure{"GET per fix", number}
 	lists        = measure{"LIST of Deployments", number}
 	watches      = measure{"WATCH of Deployments", number}
-	eventsOfFix  = measure{"Events written per fix", number}
-	offlineTime  = measure{"offline, wall time", seconds}
-	offlinePeak  = measure{"offline, peak memory", megabytes}
-	bareHeap     = measure{"heap without objects", megabytes}
+	eventsOfFix  = measure{"Events written per fix, as fast as it can", number}
+	offlineTime  = measure{"rectifier fix of one file, wall time", seconds}
+	offlinePeak  = measure{"rectifier fix of one file, peak memory", megabytes}
+	bareHeap     = measure{"live heap without objects", megabytes}
 )
 
 // sized is a measure of a number of objects.

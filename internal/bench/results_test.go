@@ -2,7 +2,10 @@ package main
 
 import (
 	"math"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestQuantile(t *testing.T) {
@@ -31,15 +34,18 @@ func TestBars(t *testing.T) {
 		bar         bar
 		mine, other []float64
 		holds       bool
+		ratio       string // to the other
+		share       string // of the bar
 	}{
-		{"below a share of another's", bar{of: m, against: typedJSON, limit: 0.5}, []float64{1, 2, 30}, []float64{4}, true},
-		{"above it", bar{of: m, against: typedJSON, limit: 0.5}, []float64{2.1}, []float64{4}, false},
-		{"not below a lower limit", bar{of: m, against: typedJSON, limit: 0.95, atLeast: true}, []float64{95}, []float64{100}, true},
-		{"below a lower limit", bar{of: m, against: typedJSON, limit: 0.95, atLeast: true}, []float64{94}, []float64{100}, false},
-		{"within an absolute limit", bar{of: m, limit: 50}, []float64{50}, nil, true},
-		{"beyond it", bar{of: m, limit: 50}, []float64{51}, nil, false},
-		{"what it has to be", bar{of: m, limit: 0, equal: true}, []float64{0, 0}, nil, true},
-		{"less than it has to be", bar{of: m, limit: 1, equal: true}, []float64{0.5}, nil, false},
+		{"below a share of another's", bar{of: m, against: typedJSON, limit: 0.5}, []float64{1, 1.5, 30}, []float64{4}, true, "0.38", "75 %"},
+		{"as large as it may be", bar{of: m, against: typedJSON, limit: 0.5}, []float64{1, 2, 30}, []float64{4}, true, "0.50", "100 %"},
+		{"above it", bar{of: m, against: typedJSON, limit: 0.5}, []float64{2.1}, []float64{4}, false, "0.53", "105 %"},
+		{"not below a lower limit", bar{of: m, against: typedJSON, limit: 0.95, atLeast: true}, []float64{95}, []float64{100}, true, "0.95", "100 %"},
+		{"below a lower limit", bar{of: m, against: typedJSON, limit: 0.95, atLeast: true}, []float64{90}, []float64{100}, false, "0.90", "95 %"},
+		{"within an absolute limit", bar{of: m, limit: 50}, []float64{50}, nil, true, "", "100 %"},
+		{"beyond it", bar{of: m, limit: 50}, []float64{51}, nil, false, "", "102 %"},
+		{"what it has to be", bar{of: m, limit: 0, equal: true}, []float64{0, 0}, nil, true, "", ""},
+		{"less than it has to be", bar{of: m, limit: 1, equal: true}, []float64{0.5}, nil, false, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var r results
@@ -48,6 +54,36 @@ func TestBars(t *testing.T) {
 			v, measured := r.judge(tc.bar)
 			if !measured || v.holds != tc.holds {
 				t.Errorf("measured %v, holds %v, want %v (ratio %v)", measured, v.holds, tc.holds, v.ratio)
+			}
+			row := v.row()
+			if diff := cmp.Diff([]string{tc.ratio, tc.share}, row[4:6]); diff != "" {
+				t.Errorf("ratio and share (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// How much a run says of the bars depends on how much it has done.
+func TestBarsInWords(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		plan  plan
+		bars  bool
+		doubt string
+	}{
+		{"a run of five rounds", plan{runs: 5, sizes: []int{1000, 5000}}, true, ""},
+		{"a run of one round", plan{runs: 1, sizes: []int{1000, 5000}}, true, "Of fewer than 5 rounds"},
+		{"a quick run", plan{runs: 1, sizes: []int{1000, 5000}, quick: true}, false, "The bars are not judged"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := &suite{plan: tc.plan}
+			s.add(firstFix, ours, 2)
+			text := newReport(s).text()
+			if got := strings.Contains(text, "200 %"); got != tc.bars {
+				t.Errorf("judged: %v", got)
+			}
+			if !strings.Contains(text, tc.doubt) || tc.doubt == "" && strings.Contains(text, "fewer") {
+				t.Errorf("want %q in\n%s", tc.doubt, text)
 			}
 		})
 	}

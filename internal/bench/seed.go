@@ -43,15 +43,20 @@ func bytesOf(size deployments.Size) int {
 func (p *plane) manifest(i, padding int) *appsv1.Deployment {
 	d := deployments.Manifest(i, p.size)
 	d.Name, d.Namespace = nameOf(i), namespaceOf(i)
-	if padding > 0 {
-		d.Annotations["example.io/description"] = strings.Repeat("what it is for, and whom to ask. ", padding/33+1)[:padding]
-	}
+	pad(d.Annotations, padding)
 	text, err := json.Marshal(d)
 	if err != nil {
 		panic(err) // it has a JSON form
 	}
 	d.Annotations[lastApplied] = string(text) + "\n"
 	return d
+}
+
+// pad adds an annotation of that many bytes; none, if there are none.
+func pad(annotations map[string]string, bytes int) {
+	if bytes > 0 {
+		annotations["example.io/description"] = strings.Repeat("what it is for, and whom to ask. ", bytes/33+1)[:bytes]
+	}
 }
 
 // seed creates Deployments until there are count.
@@ -102,23 +107,25 @@ func (p *plane) create(ctx context.Context, i, padding int, dryRun bool) (*appsv
 // padding is how much a manifest lacks. It counts twice: the annotation is in the
 // last applied configuration, too.
 func (p *plane) padding(ctx context.Context) (int, error) {
-	length := func(padding int) (int, error) {
+	return paddingTo(bytesOf(p.size), func(padding int) (int, error) {
 		made, err := p.create(ctx, p.seeded, padding, true)
 		if err != nil {
 			return 0, err
 		}
 		text, err := json.Marshal(made)
 		return len(text), err
-	}
+	})
+}
+
+// paddingTo is how much padding makes length what is wanted, if each byte counts
+// twice.
+func paddingTo(want int, length func(padding int) (int, error)) (int, error) {
 	bare, err := length(0)
-	if err != nil {
+	if err != nil || bare >= want {
 		return 0, err
 	}
-	if bare >= bytesOf(p.size) {
-		return 0, nil
-	}
 	one, err := length(1)
-	return max(0, 1+(bytesOf(p.size)-one)/2), err
+	return max(0, 1+(want-one)/2), err
 }
 
 func (p *plane) createNamespaces(ctx context.Context) error {

@@ -7,17 +7,17 @@ import (
 
 // heapWithoutObjects is what each reader takes before there is anything to read.
 func (s *suite) heapWithoutObjects(ctx context.Context) error {
-	return s.rounds(ctx, s.readers(), func(ctx context.Context, c contender) (err error) {
-		p, err := s.start(c)
-		if err != nil {
+	return s.heapBefore(ctx, bareHeap, s.few(), s.readers())
+}
+
+// heapBefore notes what contenders take before there is anything to read.
+func (s *suite) heapBefore(ctx context.Context, bare measure, rounds int, contenders []contender) error {
+	return s.takeTurns(ctx, rounds, contenders, func(ctx context.Context, c contender) error {
+		_, err := s.whileIdle(ctx, c, func(ctx context.Context, p *process) error {
+			heap, err := p.heap(ctx)
+			s.add(bare, c.name, toMegabytes(heap))
 			return err
-		}
-		defer func() { err = errors.Join(err, p.stop()) }()
-		if _, err := p.settle(ctx); err != nil {
-			return err
-		}
-		heap, err := p.heap(ctx)
-		s.add(bareHeap, c.name, toMegabytes(heap))
+		})
 		return err
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,20 +25,8 @@ type suite struct {
 	plane      *plane // the one that runs
 	written    int    // writes that had a number
 	kubernetes string // version of the API server
+	commit     string // of the tree, when it was built
 }
-
-// The names of scenarios, which BENCH selects by.
-const (
-	scenarioEmpty   = "empty"   // heap without objects
-	scenarioStart   = "start"   // start to first fix
-	scenarioSync    = "sync"    // reading all objects, 3.5 KB
-	scenarioLarge   = "large"   // the same, 16 KB
-	scenarioLatency = "latency" // drift to fix
-	scenarioRules   = "rules"   // many rules on one resource
-	scenarioChurn   = "churn"   // updates that matter to nobody
-	scenarioDrift   = "drift"   // many drifts at once
-	scenarioOffline = "offline" // rectifier fix
-)
 
 // run measures all.
 func (s *suite) run(ctx context.Context) error {
@@ -49,18 +38,35 @@ func (s *suite) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.with(ctx, deployments.Small, s.smallObjects); err != nil {
-		return err
-	}
-	if !s.wants(scenarioLarge) {
-		return nil
-	}
-	return s.with(ctx, deployments.Large, func(ctx context.Context) error {
-		if err := s.seed(ctx, s.large); err != nil {
+	for _, part := range []struct {
+		scenarios []string
+		size      deployments.Size
+		do        func(context.Context) error
+	}{
+		{smallScenarios, deployments.Small, s.smallObjects},
+		{[]string{scenarioCustom, scenarioPods}, deployments.Small, s.otherKinds},
+		{[]string{scenarioLarge}, deployments.Large, s.largeObjects},
+	} {
+		if !slices.ContainsFunc(part.scenarios, s.wants) {
+			continue
+		}
+		if err := s.with(ctx, part.size, part.do); err != nil {
 			return err
 		}
-		return s.sync(ctx, objects(s.large, deployments.Large), s.large, s.readers())
-	})
+	}
+	return nil
+}
+
+// smallScenarios are those with Deployments of 3.5 KB.
+var smallScenarios = []string{
+	scenarioEmpty, scenarioStart, scenarioSync, scenarioLatency, scenarioEvents, scenarioRules, scenarioWire, scenarioServer, scenarioChurn, scenarioDrift,
+}
+
+func (s *suite) largeObjects(ctx context.Context) error {
+	if err := s.seed(ctx, s.large); err != nil {
+		return err
+	}
+	return s.sync(ctx, reading{objects: objects(s.large, deployments.Large), count: s.large, contenders: s.readers()})
 }
 
 // smallObjects is all that is done with Deployments of 3.5 KB, whose number grows.
@@ -73,7 +79,10 @@ func (s *suite) smallObjects(ctx context.Context) error {
 		{scenarioEmpty, 0, s.heapWithoutObjects},
 		{scenarioStart, 1, s.startToFirstFix},
 		{scenarioLatency, s.small(), s.latency},
-		{scenarioRules, s.small(), s.manyRules},
+		{scenarioEvents, s.small(), s.fixesWithEvents},
+		{scenarioRules, s.small(), s.rules},
+		{scenarioWire, s.middle(), s.wire},
+		{scenarioServer, s.middle(), s.server},
 		{scenarioChurn, s.middle(), s.churn},
 		{scenarioDrift, s.middle(), s.manyDrifts},
 	} {
@@ -111,7 +120,7 @@ func (s *suite) syncUpTo(ctx context.Context, count int) error {
 		if n != s.largest() && n != s.reference() {
 			readers = s.plotted()
 		}
-		if err := s.sync(ctx, objects(n, deployments.Small), n, readers); err != nil {
+		if err := s.sync(ctx, reading{objects: objects(n, deployments.Small), count: n, contenders: readers}); err != nil {
 			return err
 		}
 	}
@@ -147,7 +156,12 @@ func (s *suite) build(ctx context.Context) error {
 
 // rounds lets contenders take turns. Who begins differs from round to round.
 func (s *suite) rounds(ctx context.Context, contenders []contender, measure func(context.Context, contender) error) error {
-	for round := range s.runs {
+	return s.takeTurns(ctx, s.runs, contenders, measure)
+}
+
+// takeTurns is rounds, so many of them.
+func (s *suite) takeTurns(ctx context.Context, rounds int, contenders []contender, measure func(context.Context, contender) error) error {
+	for round := range rounds {
 		for i := range contenders {
 			c := contenders[(i+round)%len(contenders)]
 			if err := s.plane.quiet(ctx, s.tell); err != nil {
@@ -157,7 +171,7 @@ func (s *suite) rounds(ctx context.Context, contenders []contender, measure func
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
 		}
-		s.tell("round %d of %d is done", round+1, s.runs)
+		s.tell("round %d of %d is done", round+1, rounds)
 	}
 	return nil
 }

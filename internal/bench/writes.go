@@ -16,7 +16,10 @@ const (
 	wrong = 4
 )
 
+// patch changes the i-th Deployment; beyond the last one it begins at the first
+// again.
 func (p *plane) patch(ctx context.Context, i int, body string, subresources ...string) error {
+	i %= p.seeded
 	_, err := p.client.AppsV1().Deployments(namespaceOf(i)).Patch(ctx, nameOf(i), types.MergePatchType, []byte(body), metav1.PatchOptions{}, subresources...)
 	if err != nil {
 		return fmt.Errorf("patch a Deployment: %w", err)
@@ -41,22 +44,26 @@ func (p *plane) relabel(ctx context.Context, i, n int) error {
 	return p.patch(ctx, i, fmt.Sprintf(`{"metadata":{"labels":{"team":"team-%d"}}}`, n))
 }
 
-// steadily writes to count Deployments, one after the other, at the pace of the
-// plan. It returns how long that took.
-func (s *suite) steadily(ctx context.Context, count int, write func(ctx context.Context, i, n int) error) (time.Duration, error) {
-	tick := time.NewTicker(time.Second / time.Duration(s.pace))
-	defer tick.Stop()
-	begin := time.Now()
-	err := each(ctx, s.workers, 0, count, func(ctx context.Context, i int) error {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
+// writeAll writes a load, to one object after the other, at its pace.
+func (s *suite) writeAll(ctx context.Context, l load) error {
+	var turn <-chan time.Time
+	if l.pace > 0 {
+		tick := time.NewTicker(time.Second / time.Duration(l.pace))
+		defer tick.Stop()
+		turn = tick.C
+	}
+	err := each(ctx, s.workers, 0, l.count, func(ctx context.Context, i int) error {
+		if turn != nil {
+			select {
+			case <-turn:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
-		return write(ctx, i%s.plane.seeded, s.number(i))
+		return l.write(ctx, i, s.number(i))
 	})
-	s.written += count
-	return time.Since(begin), err
+	s.written += l.count
+	return err
 }
 
 // number is one that no write before had.
