@@ -16,7 +16,7 @@ CLUSTER_PKGS = $(shell $(GO) list -f '{{.ImportPath}} {{.TestImports}} {{.XTestI
 export KUBE_CACHE_MUTATION_DETECTOR := true
 
 .DEFAULT_GOAL := help
-.PHONY: help build test test-ops deploy-test ops-packages chaos bench bench-micro benchstat test-unit test-cluster skew fuzz lint release image cross demo cluster control-plane controller-manager kubectl helm clean
+.PHONY: help build test test-ops deploy-test ops-packages chaos bench bench-program bench-micro benchstat test-unit test-cluster skew fuzz lint release image cross demo cluster control-plane controller-manager kubectl helm clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,8 +29,12 @@ clean: ## Remove bin and dist (the servers stay in the cache)
 	rm -rf bin dist
 
 ##@ Test
-test: control-plane lint ## Lint, then run all tests with the race detector, on a real API server too
-	$(GO) test -race -p 3 -timeout 30m ./...
+# Tests named TestUnraced… are of one goroutine, and try many cases or measure memory.
+# The race detector can find nothing in them and makes them four times slower.
+# -parallel is for tests on one API server that wait most of their time (t.Parallel).
+test: control-plane lint ## Lint, then run all tests, with the race detector and on a real API server too
+	$(GO) test -run '^TestUnraced' $$(grep -rlE --include='*_test.go' '^func TestUnraced' . | xargs -n1 dirname | sort -u)
+	$(GO) test -race -p 3 -parallel 4 -timeout 30m -skip '^TestUnraced' ./...
 
 # -count=1: helm and Prometheus read files of the tree that the test cache does not know of.
 test-ops: control-plane controller-manager kubectl helm ops-packages ## Test what it takes to run: chart, alerts, status page in a browser
@@ -84,23 +88,27 @@ lint: ## Check gofmt, go vet and staticcheck
 	$(STATICCHECK) ./...
 
 ##@ Benchmark
-# A complete run, with RUNS of 5 or more, writes docs/benchmarks.md. The names of
-# scenarios for BENCH are in internal/bench/suite.go.
+# A complete run, with RUNS of 5 or more, writes docs/benchmarks.md, if the tree is
+# that of a commit (or FORCE=1). bin/bench -h lists the scenarios for BENCH.
 bench: RUNS ?= 5
-bench: control-plane ## Compare with a controller by hand, in 25 minutes (SIZE=large, BENCH=pattern, RUNS=5; QUICK=1: does it work?)
-	@$(GO) build -o bin/bench ./internal/bench && exec bin/bench -docs -runs '$(RUNS)' -size '$(SIZE)' -bench '$(BENCH)' $(if $(QUICK),-quick)
+bench: control-plane bench-program ## Compare with a controller by hand, in 20 minutes (SIZE=large, BENCH='churn|rules', RUNS=5; QUICK=1: does it work?)
+	@exec bin/bench -docs -runs '$(RUNS)' -size '$(SIZE)' -bench '$(BENCH)' $(if $(QUICK),-quick) $(if $(FORCE),-force)
 
-# The steps of one event, each for itself. They need no API server.
-MICRO_PKGS := rules rules/expression rules/patch internal/fieldset gvr/projection engine
+bench-program: ## Build bin/bench, for profiles by hand (bin/bench -keep 20000 -churn 250)
+	$(GO) build -o bin/bench ./internal/bench
+
+# The steps of one event, each for itself, found in the sources. They need no API
+# server. It takes a COUNT of 6 to tell a difference from chance.
 MICRO ?= .
 COUNT ?= 6
 bench-micro benchstat: export KUBE_CACHE_MUTATION_DETECTOR := false
 bench-micro: ## Run the Go benchmarks of the steps (MICRO=pattern COUNT=6)
-	@$(GO) test -short -run '^$$' -bench '$(MICRO)' -benchmem -count '$(COUNT)' $(addprefix ./,$(MICRO_PKGS))
+	@packages=$$(internal/bench/benchmarks.sh '$(MICRO)') && \
+		$(GO) test -short -run '^$$' -bench '$(MICRO)' -benchmem -count '$(COUNT)' $$(printf './%s ' $$packages)
 
-benchstat: ## Compare them with those of another commit: make benchstat BASE=HEAD~1
+benchstat: ## Compare them with those of another commit: make benchstat BASE=HEAD~1 (MICRO=pattern COUNT=6 or more)
 	@test -n '$(BASE)' || { echo "benchstat: which commit? BASE=HEAD~1, for one"; exit 2; }
-	@internal/bench/benchstat.sh '$(BASE)' '$(COUNT)' '$(MICRO)' $(MICRO_PKGS)
+	@internal/bench/benchstat.sh '$(BASE)' '$(COUNT)' '$(MICRO)'
 
 ##@ Release
 release: ## Build binaries for linux and darwin, archives and checksums into dist (docs/release.md; ARGS=--allow-dirty)

@@ -29,7 +29,7 @@ func TestTheAutoscalersInformerRestarts(t *testing.T) {
 		f.create(hpas, hpaYAML, web(i), web(i))
 	}
 	f.start(expectedReplicas(t))
-	f.wantReadyz(10*time.Second, "horizontalpodautoscalers: synced", "deployments: synced")
+	f.wantReadyz(soon, "horizontalpodautoscalers: synced", "deployments: synced")
 
 	f.restartInformer(hpas, deployments, n)
 	f.settle("deployments")
@@ -38,7 +38,7 @@ func TestTheAutoscalersInformerRestarts(t *testing.T) {
 	}
 	// It was not for lack of trying.
 	f.deleteHPA(web(3))
-	f.eventually(2*time.Second, deployments, web(3), int64(1), "spec", "replicas")
+	f.eventually(soon, deployments, web(3), int64(1), "spec", "replicas")
 }
 
 // The same for Namespaces: a selector that cannot be asked selects nothing, and
@@ -56,14 +56,14 @@ match: {namespaces: [NS], namespaceSelector: {matchLabels: {env: prod}}}
 patch: {merge: {data: {selected: "yes"}}}`), rule("opted-out", `
 resource: {version: v1, resource: configmaps}
 patch: {merge: {data: {optedOut: "yes"}}}`))
-	f.wantReadyz(10*time.Second, "namespaces: synced", "configmaps: synced")
+	f.wantReadyz(soon, "namespaces: synced", "configmaps: synced")
 	f.restartInformer(namespaces, configmaps, n)
 	f.settle("configmaps")
 	if _, all := f.writes("configmaps"); all != 0 {
 		t.Errorf("%d writes to objects that are not selected, or in a Namespace that opts out", all)
 	}
 	f.labelNamespace(`{"metadata":{"labels":{"env":"prod"}}}`)
-	f.eventually(2*time.Second, configmaps, web(3), "yes", "data", "selected")
+	f.eventually(soon, configmaps, web(3), "yes", "data", "selected")
 }
 
 // restartInformer stops and starts the informer of one resource many times,
@@ -85,7 +85,7 @@ func (f *fixture) restartInformer(resource, of schema.GroupVersionResource, n in
 	for range restarts {
 		f.engine.informers.Use(without)
 		f.engine.informers.Use(all)
-		testcluster.Eventually(f, 10*time.Second, func() error {
+		testcluster.Eventually(f, soon, func() error {
 			if available, reason := f.engine.informers.Availability(resource); available != gvr.Available {
 				return fmt.Errorf("not synced yet: %s", reason)
 			}
@@ -111,6 +111,7 @@ func (f *fixture) deleteHPA(name string) {
 // nothing: neither where an autoscaler is, nor where one was. It goes on by
 // itself when the right is back.
 func TestTheRightToSeeAutoscalersIsTakenAway(t *testing.T) {
+	t.Parallel()
 	f := ownFixture(t, controlplane.Options{Audit: true})
 	f.grantIn("apps", "deployments", "list", "watch")
 	f.grantIn("apps", "deployments/scale", "patch")
@@ -128,7 +129,7 @@ func TestTheRightToSeeAutoscalersIsTakenAway(t *testing.T) {
 	f.startAs(config, Options{}, expectedReplicas(t), rule("mark", `
 resource: {version: v1, resource: configmaps}
 patch: {merge: {data: {fixed: "yes"}}}`))
-	f.wantReadyz(15*time.Second, "horizontalpodautoscalers: synced", "deployments: synced")
+	f.wantReadyz(soon, "horizontalpodautoscalers: synced", "deployments: synced")
 
 	f.revokeHPAs()
 	if err := f.cp.KillAPIServer(); err != nil {
@@ -161,11 +162,11 @@ patch: {merge: {data: {fixed: "yes"}}}`))
 	f.grantIn("autoscaling", "horizontalpodautoscalers", "list", "watch")
 	f.eventually(40*time.Second, deployments, "freed", int64(5), "spec", "replicas")
 	drift()
-	f.eventually(10*time.Second, deployments, "freed", int64(5), "spec", "replicas")
+	f.eventually(soon, deployments, "freed", int64(5), "spec", "replicas")
 	f.settle("deployments")
 	f.wantNoWrites("while it has an autoscaler", "kept")
 	f.deleteHPA("kept")
-	f.eventually(2*time.Second, deployments, "kept", int64(5), "spec", "replicas")
+	f.eventually(soon, deployments, "kept", int64(5), "spec", "replicas")
 }
 
 // revokeHPAs takes away what grantIn gave, and waits until that is so.
@@ -186,7 +187,7 @@ func (f *fixture) revokeHPAs() {
 	if err != nil {
 		f.Fatal(err)
 	}
-	testcluster.Eventually(f, 10*time.Second, func() error {
+	testcluster.Eventually(f, soon, func() error {
 		if _, err := client.Resource(hpas).List(f.Context(), metav1.ListOptions{Limit: 1}); !apierrors.IsForbidden(err) {
 			return fmt.Errorf("the autoscalers can still be listed: %v", err)
 		}

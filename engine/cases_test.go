@@ -36,8 +36,8 @@ patch: {merge: {data: {broken: "yes"}}}`))}
 	f.startAs(config, Options{Problems: problems}, rule("good", `
 resource: {version: v1, resource: configmaps}
 patch: {merge: {data: {fixed: "yes"}}}`))
-	f.eventually(10*time.Second, configmaps, "c", "yes", "data", "fixed")
-	f.wantReadyz(5*time.Second, "rules: 1 loaded, 1 invalid", `rule left out: bad.yaml:`, `rule "bad"`, "\nready")
+	f.eventually(soon, configmaps, "c", "yes", "data", "fixed")
+	f.wantReadyz(soon, "rules: 1 loaded, 1 invalid", `rule left out: bad.yaml:`, `rule "bad"`, "\nready")
 }
 
 // SUB-05: only what is declared counts, not what the status says.
@@ -45,7 +45,7 @@ func TestStatusUpdatesAreNoDrift(t *testing.T) {
 	f := newFixture(t)
 	f.create(deployments, deploymentYAML, "web", "3", 3)
 	f.start(expectedReplicas(t))
-	f.wantReadyz(10*time.Second, "deployments: synced")
+	f.wantReadyz(soon, "deployments: synced")
 	for i := range 10 {
 		f.merge(deployments, "web", fmt.Sprintf(`{"status":{"replicas":%d}}`, i), "status")
 	}
@@ -65,7 +65,7 @@ func TestARequestHoldsOnlyTheChange(t *testing.T) {
 	f.start(rule("label", fmt.Sprintf(`
 resource: {group: %s, version: v1, resource: widgets}
 patch: {merge: {metadata: {labels: {team: web}}}}`, group)))
-	f.eventually(15*time.Second, widgets, "w", "web", "metadata", "labels", "team")
+	f.eventually(soon, widgets, "w", "web", "metadata", "labels", "team")
 	f.eventually(soon, widgets, "w", int64(9223372036854775807), "spec", "size")
 	for _, e := range f.requests("widgets") {
 		if strings.Contains(string(e.RequestObject), "size") {
@@ -82,7 +82,7 @@ func TestANamespaceThatComesLater(t *testing.T) {
 resource: {version: v1, resource: configmaps}
 match: {namespaces: [%s]}
 patch: {merge: {data: {fixed: "yes"}}}`, late)))
-	f.wantReadyz(10*time.Second, "v1/configmaps: synced")
+	f.wantReadyz(soon, "v1/configmaps: synced")
 	ns := f.object(`{apiVersion: v1, kind: Namespace, metadata: {name: %s}}`, late)
 	ns.SetNamespace("")
 	if _, err := f.client.Resource(namespaces).Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
@@ -90,7 +90,7 @@ patch: {merge: {data: {fixed: "yes"}}}`, late)))
 	}
 	f.ns = late
 	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`)
-	f.eventually(2*time.Second, configmaps, "c", "yes", "data", "fixed")
+	f.eventually(soon, configmaps, "c", "yes", "data", "fixed")
 }
 
 // SUB-02: a rule on an endpoint that a CRD gets later starts by itself.
@@ -103,7 +103,7 @@ func TestAnEndpointThatComesLater(t *testing.T) {
 	f.start(rule("phase", fmt.Sprintf(`
 resource: {group: %s, version: v1, resource: widgets}
 patch: {subresource: status, merge: {status: {phase: Ready}}}`, group)))
-	f.wantReadyz(15*time.Second, "parked: the resource has no status subresource")
+	f.wantReadyz(soon, "parked: the resource has no status subresource")
 	_, err := f.client.Resource(crds).Patch(t.Context(), crd.GetName(), types.JSONPatchType,
 		[]byte(`[{"op":"add","path":"/spec/versions/0/subresources","value":{"status":{}}}]`), metav1.PatchOptions{})
 	if err != nil {
@@ -144,7 +144,7 @@ patch:
 	wg.Wait()
 	for i := range n {
 		name := fmt.Sprintf("c-%d", i)
-		testcluster.Eventually(t, 20*time.Second, func() error {
+		testcluster.Eventually(t, soon, func() error {
 			if got := f.get(configmaps, name).GetFinalizers(); !slices.Equal(got, []string{"example.io/c"}) {
 				return fmt.Errorf("%s has the finalizers %v", name, got)
 			}

@@ -14,8 +14,9 @@ import (
 // Rules that undo each other write nothing, also where the rules are sent one by
 // one because another one is refused.
 func TestRulesThatUndoEachOtherBesideARefusedOne(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	f.webhook(testwebhook.Validating, func(r *testwebhook.Request) testwebhook.Answer {
 		if r.Wants("bad") {
 			return testwebhook.Deny(400, "no")
@@ -31,7 +32,7 @@ condition: object.data[?'turned'] != optional.of('`+value+`')
 patch: {merge: {data: {turned: "`+value+`"}}}`)
 	}
 	f.start(turns("a-one", "1"), turns("b-two", "2"), sets("c-bad", "bad", "merge", "cm"), sets("d-good", "good", "merge", "cm"))
-	f.eventually(10*time.Second, configmaps, "cm", "yes", "data", "good")
+	f.eventually(soon, configmaps, "cm", "yes", "data", "good")
 	f.settle("configmaps")
 	if n := f.mentioning("configmaps", `"turned"`); n != 0 {
 		t.Errorf("%d writes of rules that undo each other", n)
@@ -57,7 +58,7 @@ resource: {version: v1, resource: configmaps}
 mode: Audit
 condition: object.data.count == 'many'
 patch: {merge: {data: {count: "3"}}}`))
-	f.wantReadyz(10*time.Second, "configmaps: synced, ")
+	f.wantReadyz(soon, "configmaps: synced, ")
 	f.quietQueue()
 	s := newObjectState(f.get(configmaps, "cm").GetUID())
 	s.split = true
@@ -74,6 +75,7 @@ patch: {merge: {data: {count: "3"}}}`))
 // What is held in a decision is not sent again in it, however long the requests
 // take.
 func TestADecisionSendsNothingTwice(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.create(deployments, deploymentYAML, "web", "3", 3)
 	var sent attempts
@@ -126,7 +128,7 @@ func TestAHoldAfterASlowRequest(t *testing.T) {
 		return next.RoundTrip(r)
 	})
 	f.startAs(config, Options{}, sets("mark", "fixed", "merge", "cm"))
-	f.eventually(20*time.Second, configmaps, "cm", "yes", "data", "fixed")
+	f.eventually(soon, configmaps, "cm", "yes", "data", "fixed")
 	times := sent.times()
 	if waited := times[1].Sub(times[0]) - takes; waited < firstHold || waited >= takes {
 		t.Errorf("tried again %v after the refusal, want %v", waited, firstHold)

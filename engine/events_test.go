@@ -74,7 +74,7 @@ func TestOneEventForEachChange(t *testing.T) {
 	}
 	for range 2 {
 		f.merge(configmaps, "c-0", `{"data":{"fixed":"no"}}`)
-		f.eventually(10*time.Second, configmaps, "c-0", "yes", "data", "fixed")
+		f.eventually(soon, configmaps, "c-0", "yes", "data", "fixed")
 	}
 	f.stop()
 	if n := f.eventsAbout("ConfigMap"); n != objects {
@@ -89,6 +89,7 @@ func TestOneEventForEachChange(t *testing.T) {
 
 // EVT-02: a Warning is seen behind thirty Events that tell of fixes.
 func TestAWarningAfterManyFixes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {want: "0"}}`)
 	f.start(rule("label", `
@@ -99,11 +100,11 @@ event: {message: "label set to ${object.data.want}"}`))
 	const fixes = 30
 	for i := range fixes {
 		f.merge(configmaps, "c", fmt.Sprintf(`{"data":{"want":"%d"}}`, i))
-		f.eventually(10*time.Second, configmaps, "c", fmt.Sprint(i), "metadata", "labels", "is")
+		f.eventually(soon, configmaps, "c", fmt.Sprint(i), "metadata", "labels", "is")
 	}
 	f.merge(configmaps, "c", `{"data":{"want":"not a label!"}}`)
-	f.wantEventWithin(20*time.Second, "c", "Warning PatchRefused")
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	f.wantEventWithin(soon, "c", "Warning PatchRefused")
+	testcluster.Eventually(t, soon, func() error {
 		if n := len(f.seriesOn("c")); n != fixes+1 {
 			return fmt.Errorf("%d Events for %d fixes and a Warning", n, fixes)
 		}
@@ -118,7 +119,7 @@ func TestEventsOnClusterScopedObjects(t *testing.T) {
 resource: {version: v1, resource: namespaces}
 match: {names: [NS]}
 patch: {merge: {metadata: {labels: {fixed: "yes"}}}}`))
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		list, err := f.client.Resource(eventsGVR).Namespace(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return err
@@ -137,54 +138,63 @@ patch: {merge: {metadata: {labels: {fixed: "yes"}}}}`))
 // An Event store that is down, or does not answer, holds up no fix and no end, and
 // is told of once.
 func TestEventsThatCannotBeWritten(t *testing.T) {
-	for name, answer := range map[string]func(*http.Request) (*http.Response, error){
-		"down": func(r *http.Request) (*http.Response, error) {
-			return answerWith(r, outOfOrder)
-		},
-		"invalid": func(r *http.Request) (*http.Response, error) {
-			return answerWith(r, apierrors.NewBadRequest("no Event"))
-		},
-		"hanging": func(r *http.Request) (*http.Response, error) {
-			<-r.Context().Done()
-			return nil, r.Context().Err()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			before := engineGoroutines()
-			f := newFixture(t)
-			logs := captureLogs(t)
-			const objects = 100
-			for i := range objects {
-				f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}}`, i)
-			}
-			var tries atomic.Int64
-			registry := prometheus.NewRegistry()
-			f.startAs(f.between(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-				if writesEvent(r) {
-					tries.Add(1)
-					return answer(r)
-				}
-				return next.RoundTrip(r)
-			}), Options{Registerer: registry}, rule("mark", mark))
-			testcluster.Eventually(t, 30*time.Second, func() error {
-				if n := f.fixed(); n != objects || tries.Load() == 0 {
-					return fmt.Errorf("%d of %d objects are fixed; %d tries to write an Event", n, objects, tries.Load())
-				}
-				return nil
+	before := engineGoroutines()
+	t.Run("store", func(t *testing.T) { // ends when those that run beside one another have
+		for name, answer := range map[string]func(*http.Request) (*http.Response, error){
+			"down": func(r *http.Request) (*http.Response, error) {
+				return answerWith(r, outOfOrder)
+			},
+			"invalid": func(r *http.Request) (*http.Response, error) {
+				return answerWith(r, apierrors.NewBadRequest("no Event"))
+			},
+			"hanging": func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				eventsThatCannotBeWritten(t, answer, name == "invalid")
 			})
-			began := time.Now()
-			f.stop()
-			if took := time.Since(began); took > eventGrace+5*time.Second {
-				t.Errorf("the end took %v", took)
-			}
-			if got := logs.matching("Events could not be written"); len(got) > 1 || name == "invalid" && len(got) == 0 {
-				t.Errorf("it is told %d times:\n%s", len(got), strings.Join(got, ""))
-			}
-			if n := counted(t, registry, "rectifier_events_dropped_total"); name == "invalid" && n != objects {
-				t.Errorf("%v Events are counted as dropped, not %d", n, objects)
-			}
-			wantNoGoroutines(t, before)
-		})
+		}
+	})
+	wantNoGoroutines(t, before)
+}
+
+// eventsThatCannotBeWritten has 100 objects fixed while Events get an answer;
+// dropped is whether that one lets them be dropped at once.
+func eventsThatCannotBeWritten(t *testing.T, answer func(*http.Request) (*http.Response, error), dropped bool) {
+	f := newFixture(t)
+	logs := f.captureLogs()
+	const objects = 100
+	for i := range objects {
+		f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}}`, i)
+	}
+	var tries atomic.Int64
+	registry := prometheus.NewRegistry()
+	f.startAs(f.between(func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if writesEvent(r) {
+			tries.Add(1)
+			return answer(r)
+		}
+		return next.RoundTrip(r)
+	}), Options{Registerer: registry}, rule("mark", mark))
+	testcluster.Eventually(t, time.Minute, func() error {
+		if n := f.fixed(); n != objects || tries.Load() == 0 {
+			return fmt.Errorf("%d of %d objects are fixed; %d tries to write an Event", n, objects, tries.Load())
+		}
+		return nil
+	})
+	began := time.Now()
+	f.stop()
+	if took := time.Since(began); took > eventGrace+5*time.Second {
+		t.Errorf("the end took %v", took)
+	}
+	if got := logs.matching("Events could not be written"); len(got) > 1 || dropped && len(got) == 0 {
+		t.Errorf("it is told %d times:\n%s", len(got), strings.Join(got, ""))
+	}
+	if n := counted(t, registry, "rectifier_events_dropped_total"); dropped && n != objects {
+		t.Errorf("%v Events are counted as dropped, not %d", n, objects)
 	}
 }
 
@@ -203,15 +213,15 @@ func TestAnEventThatFailsHoldsUpNoOther(t *testing.T) {
 		}
 		return next.RoundTrip(r)
 	}), Options{}, sets("bad", "k", "merge", "bad"), sets("good", "k", "merge", "good"))
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if n := tries.Load(); n < 2 {
 			return fmt.Errorf("%d tries", n)
 		}
 		return nil
 	})
 	f.merge(configmaps, "good", `{"data":{"k":"no"}}`)
-	f.eventually(10*time.Second, configmaps, "good", "yes", "data", "k")
-	testcluster.Eventually(t, 10*time.Second, func() error {
+	f.eventually(soon, configmaps, "good", "yes", "data", "k")
+	testcluster.Eventually(t, soon, func() error {
 		for _, count := range f.seriesOn("good") {
 			if count == 2 {
 				return nil

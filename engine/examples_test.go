@@ -69,7 +69,7 @@ func fixExamples(t *testing.T, full bool) map[string]string {
 	f.startAs(config, Options{FullObjects: full}, ruleFiles...)
 	for _, x := range examples {
 		for i, o := range x.Before {
-			testcluster.Eventually(t, 20*time.Second, func() error {
+			testcluster.Eventually(t, soon, func() error {
 				if err := c.Check(o, x.After[i]); err != nil {
 					return fmt.Errorf("example %s: %w", x.Name, err)
 				}
@@ -186,7 +186,7 @@ patch:
   json:
   - {op: test, path: /metadata/finalizers/0, value: example.io/gone}
   - {op: remove, path: /metadata/finalizers/0}`))
-	testcluster.Eventually(t, 10*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		_, err := f.client.Resource(configmaps).Namespace(f.ns).Get(t.Context(), "stuck", metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is still there: %v", err)

@@ -45,7 +45,7 @@ patch: {merge: {metadata: {labels: {team: "`+team+`"}}}}`)}
 
 func (f *fixture) wantNamespaceLabel(want string) {
 	f.Helper()
-	testcluster.Eventually(f, 20*time.Second, func() error {
+	testcluster.Eventually(f, soon, func() error {
 		got, err := f.namespaceLabel()
 		if err == nil && got != want {
 			err = errNot{got, want}
@@ -69,16 +69,16 @@ func TestExcludedNamespacesAreLeftAlone(t *testing.T) {
 	config := f.everything()
 	options := Options{ExcludeNamespaces: []string{"kube-*", glob}}
 	f.startAs(config, options, f.inBoth(there.ns, "a")...)
-	f.eventually(20*time.Second, configmaps, "drifted-before", "1", "metadata", "labels", "seen")
+	f.eventually(soon, configmaps, "drifted-before", "1", "metadata", "labels", "seen")
 	f.wantNamespaceLabel("a")
 	for _, one := range []*fixture{there, f} {
 		one.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: drifted-after}}`)
 	}
 	there.merge(configmaps, "source", `{"data": {"v": "2"}}`)
-	f.eventually(20*time.Second, configmaps, "drifted-after", "2", "metadata", "labels", "seen")
-	f.eventually(20*time.Second, configmaps, "drifted-before", "2", "metadata", "labels", "seen")
+	f.eventually(soon, configmaps, "drifted-after", "2", "metadata", "labels", "seen")
+	f.eventually(soon, configmaps, "drifted-before", "2", "metadata", "labels", "seen")
 	f.reload(f.inBoth(there.ns, "b")...)
-	f.eventually(20*time.Second, configmaps, "drifted-after", "b", "metadata", "labels", "team")
+	f.eventually(soon, configmaps, "drifted-after", "b", "metadata", "labels", "team")
 	f.wantNamespaceLabel("b")
 	f.stop() // when all that is queued has been looked at
 
@@ -194,7 +194,7 @@ func TestExclusionsThatAreNone(t *testing.T) {
 func TestARuleThatIsAllExcluded(t *testing.T) {
 	f := newFixture(t)
 	f.startAs(f.everything(), Options{ExcludeNamespaces: []string{f.ns}}, rule("idle", "resource: {version: v1, resource: configmaps}\npatch: {merge: {data: {a: b}}}"))
-	f.wantReadyz(20*time.Second, "[!] rule idle: it does nothing: all that it matches is excluded (--exclude-namespace "+f.ns+")", "\nready\n")
+	f.wantReadyz(soon, "[!] rule idle: it does nothing: all that it matches is excluded (--exclude-namespace "+f.ns+")", "\nready\n")
 }
 
 // everything is the configuration of a user who may do everything.

@@ -22,8 +22,9 @@ var services = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 // RTY-02: a field that cannot change costs one request for each version of the
 // object, and one Warning that says so. Nothing is deleted and made again.
 func TestWhatCannotChangeIsToldOnce(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	f.create(jobs, `
 apiVersion: batch/v1
 kind: Job
@@ -77,8 +78,9 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: "r.
 // the API server it is turned away; it is no outage. When the object has become
 // smaller, the change is made.
 func TestWhatIsTooLargeIsToldOnce(t *testing.T) {
+	t.Parallel()
 	f := ownFixture(t, controlplane.Options{Audit: true})
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	text := func(n int) string { return strings.Repeat("x", n) }
 	configMap := func(name string, n int) {
 		f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: %s}, data: {text: %s}}`, name, text(n))
@@ -137,8 +139,9 @@ spec:
 
 // An exceeded quota is a denial that passes, not a missing permission.
 func TestAQuotaThatIsExceeded(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	quotas := schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 	f.create(quotas, `{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {services.loadbalancers: "0"}}}`)
 	f.merge(quotas, "q", `{"status":{"hard":{"services.loadbalancers":"0"},"used":{"services.loadbalancers":"0"}}}`, "status")
@@ -153,7 +156,7 @@ patch: {merge: {spec: {type: LoadBalancer}}}`))
 	}
 	f.merge(quotas, "q", `{"spec":{"hard":{"services.loadbalancers":"1"}}}`)
 	f.merge(quotas, "q", `{"status":{"hard":{"services.loadbalancers":"1"}}}`, "status")
-	f.eventually(20*time.Second, services, "front", "LoadBalancer", "spec", "type")
+	f.eventually(soon, services, "front", "LoadBalancer", "spec", "type")
 	f.wantTold(logs, "front", "Warning PatchRefused", "Normal Rectified")
 	f.wantPaced("services", "front", 0)
 }
@@ -161,9 +164,10 @@ patch: {merge: {spec: {type: LoadBalancer}}}`))
 // A ValidatingAdmissionPolicy answers as if the object were invalid. When it has
 // gone, the change is made, though nothing has happened to the object.
 func TestAPolicyThatDenies(t *testing.T) {
+	t.Parallel()
 	testcluster.RequireVersion(t, "1.30", "ValidatingAdmissionPolicy of admissionregistration.k8s.io/v1")
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	admission := func(resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: resource}
 	}
@@ -234,7 +238,7 @@ func TestANamespaceThatIsTerminating(t *testing.T) {
 	if err := f.client.Resource(namespaces).Delete(t.Context(), f.ns, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testcluster.Eventually(t, 10*time.Second, func() error { // admission sees it by a watch of its own
+	testcluster.Eventually(t, soon, func() error { // admission sees it by a watch of its own
 		_, err := f.client.Resource(configmaps).Namespace(f.ns).Create(t.Context(), f.object(`{apiVersion: v1, kind: ConfigMap, metadata: {generateName: probe-}}`), metav1.CreateOptions{})
 		if err == nil {
 			return fmt.Errorf("the Namespace still takes new objects")
@@ -247,13 +251,13 @@ match: {namespaces: [NS], names: ["here-*", going]}
 condition: object.data[?'fixed'] != optional.of('yes')
 patch: {merge: {data: {fixed: "yes"}}}`))
 	for i := range 10 {
-		f.eventually(10*time.Second, configmaps, fmt.Sprintf("here-%d", i), "yes", "data", "fixed")
+		f.eventually(soon, configmaps, fmt.Sprintf("here-%d", i), "yes", "data", "fixed")
 	}
 	f.settle("configmaps")
 	if accepted, all := f.writes("configmaps"); accepted != 10 || all != 10 {
 		t.Errorf("%d requests, %d accepted; want 10", all, accepted)
 	}
-	testcluster.Eventually(t, 10*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if refused := f.answered("events", 403); refused != 10 {
 			return fmt.Errorf("%d of 10 Events have been refused", refused)
 		}
@@ -271,9 +275,10 @@ patch: {merge: {data: {fixed: "yes"}}}`))
 // RTY-01: what was to be done in a Namespace that was deleted before is dropped:
 // nothing is tried twice, held, told or remembered.
 func TestANamespaceThatIsDeletedFirst(t *testing.T) {
+	t.Parallel()
 	testcluster.RequireControllerManager(t)
 	f := ownFixture(t, controlplane.Options{Audit: true, ControllerManager: true})
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	f.ns = "brief"
 	namespace := f.object(`{apiVersion: v1, kind: Namespace, metadata: {name: brief}}`)
 	namespace.SetNamespace("")
@@ -302,7 +307,7 @@ resource: {version: v1, resource: configmaps}
 match: {namespaces: [NS], names: ["brief-*"]}
 condition: object.data[?'fixed'] != optional.of('yes')
 patch: {merge: {data: {fixed: "yes"}}}`))
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if waiting.Load() == 0 {
 			return fmt.Errorf("nothing is written yet")
 		}

@@ -19,12 +19,13 @@ import (
 // An object that is right for a moment between failures is tried no more often
 // than one that never is, and told of no more often.
 func TestAnObjectThatIsRightForAMoment(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	w := f.webhook(testwebhook.Validating, func(*testwebhook.Request) testwebhook.Answer { return testwebhook.Deny(503, "down") })
 	f.configMap("cm")
 	f.start(sets("mark", "fixed", "merge", "cm"))
-	f.wantReadyz(10*time.Second, "configmaps: synced, ")
+	f.wantReadyz(soon, "configmaps: synced, ")
 	for i := range 40 {
 		f.merge(configmaps, "cm", fmt.Sprintf(`{"data":{"fixed":"no-%d"}}`, i))
 		time.Sleep(20 * time.Millisecond)
@@ -44,7 +45,7 @@ func TestAnObjectThatIsRightForAMoment(t *testing.T) {
 	}
 	w.Unregister()
 	f.merge(configmaps, "cm", `{"data":{"fixed":"no"}}`)
-	f.eventually(20*time.Second, configmaps, "cm", "yes", "data", "fixed")
+	f.eventually(soon, configmaps, "cm", "yes", "data", "fixed")
 }
 
 func (f *fixture) keyOf(configMap string) Key {
@@ -53,8 +54,9 @@ func (f *fixture) keyOf(configMap string) Key {
 
 // An outage is told in a few lines, not in one for each object.
 func TestAnOutageIsToldInAFewLines(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	const n = 30
 	for i := range n {
 		f.configMap(fmt.Sprintf("cm-%d", i))
@@ -133,7 +135,7 @@ func TestALongDryRunKeepsNoAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.startAs(config, Options{DryRun: true}, sets("mark", "fixed", "merge", "cm"))
-	testcluster.Eventually(t, 10*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if len(logs.matching("Would be fixed (dry run)")) == 0 {
 			return fmt.Errorf("nothing would be fixed")
 		}

@@ -46,6 +46,7 @@ type fixture struct {
 	user   string
 	engine *Engine
 	stop   func()
+	logs   *lines // of f.captureLogs; nil: the test's own log
 }
 
 var users atomic.Int64
@@ -82,7 +83,10 @@ func (f *fixture) run(opts Options) *fixture {
 		f.Fatal(err)
 	}
 	_, ctx := ktesting.NewTestContext(f)
-	if capturing.Load() {
+	switch {
+	case f.logs != nil:
+		ctx = klog.NewContext(ctx, f.logs.logger(0))
+	case capturing.Load():
 		ctx = klog.NewContext(ctx, klog.Background())
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -200,8 +204,9 @@ spec:
       - {name: web, image: "registry.example/web:1"}
 `
 
-// soon is a second on a machine that does nothing else; test machines do.
-const soon = 10 * time.Second
+// soon is a second on a machine that does nothing else; test machines do. It is for
+// what must come, however late.
+const soon = 30 * time.Second
 
 // eventually waits until a field of an object has a value.
 func (f *fixture) eventually(timeout time.Duration, gvr schema.GroupVersionResource, name string, want any, path ...string) {
@@ -274,7 +279,7 @@ func (f *fixture) settle(resource string) {
 	const quiet = time.Second
 	_, before := f.writes(resource)
 	since := time.Now()
-	testcluster.Eventually(f, 20*time.Second, func() error {
+	testcluster.Eventually(f, time.Minute, func() error {
 		if _, now := f.writes(resource); now != before {
 			before, since = now, time.Now()
 		}
@@ -307,7 +312,7 @@ func (f *fixture) eventsOn(name string) []string {
 
 func (f *fixture) wantEvent(name, want string) {
 	f.Helper()
-	f.wantEventWithin(10*time.Second, name, want)
+	f.wantEventWithin(soon, name, want)
 }
 
 func (f *fixture) wantEventWithin(timeout time.Duration, name, want string) {

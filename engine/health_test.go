@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-	"time"
 )
 
 // Probes, and whoever reaches their port, may ask for the verdict as often as they
@@ -19,7 +18,7 @@ func TestTheVerdictIsCheap(t *testing.T) {
 		idle = append(idle, rule(fmt.Sprint("idle-", i), "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [kube-system]}\npatch: {merge: {data: {a: b}}}"))
 	}
 	f.startAs(f.everything(), Options{ExcludeNamespaces: []string{"kube-*"}}, idle...)
-	f.wantReadyz(20*time.Second, "v1/configmaps: synced", "[!] rule idle-49: it does nothing", "\nready\n")
+	f.wantReadyz(soon, "v1/configmaps: synced", "[!] rule idle-49: it does nothing", "\nready\n")
 	const times = 1000
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,7 +65,7 @@ func TestImportedPoliciesGiveExistingObjectsWhatAdmissionGivesNewOnes(t *testing
 
 			f.start(imported(t, policy)...)
 			for i, o := range tc.objects {
-				testcluster.Eventually(t, 15*time.Second, func() error {
+				testcluster.Eventually(t, soon, func() error {
 					if diff := cmp.Diff(want[i], f.essence(f.get(o.resource, objectName("existing", i)))); diff != "" {
 						return fmt.Errorf("object %d (-by admission +by the rule):\n%s", i, diff)
 					}
@@ -161,7 +160,7 @@ func (f *fixture) awaitAdmission(tc policyCase, without []map[string]any, inForc
 		if !o.changed {
 			continue
 		}
-		testcluster.Eventually(f, 20*time.Second, func() error {
+		testcluster.Eventually(f, soon, func() error {
 			u, err := f.client.Resource(o.resource).Namespace(f.ns).Create(f.Context(), f.object(o.yaml, "probe"),
 				metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			if err != nil {

@@ -13,8 +13,9 @@ import (
 // FGT-03: a quantity that the API server stores in another form is written once,
 // and told.
 func TestQuantitiesInAnotherForm(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	var set []string
 	quantities := map[string]struct{ resource, written, stored string }{
 		"whole-cpu": {"cpu", "1000m", "1"},
@@ -49,8 +50,9 @@ patch: {json: [{op: add, path: /spec/template/spec/containers/0/resources, value
 // What has no effect is seen again at a resync: the webhook that sets it back may
 // have gone, and nothing on the object tells of it.
 func TestAResyncEndsAHold(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	w := f.webhook(testwebhook.Mutating, func(r *testwebhook.Request) testwebhook.Answer {
 		if r.Wants("fixed") {
 			return r.SetBack("fixed", true)
@@ -63,7 +65,7 @@ func TestAResyncEndsAHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.startAs(config, Options{Resync: 500 * time.Millisecond}, sets("mark", "fixed", "merge", "web"))
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if got := len(f.requestsTo("web")); got < 3 {
 			return fmt.Errorf("%d attempts", got)
 		}
@@ -71,7 +73,7 @@ func TestAResyncEndsAHold(t *testing.T) {
 	})
 	f.wantTold(logs, "web", "Warning Ineffective: rule mark")
 	w.Judge(admit)
-	f.eventually(20*time.Second, configmaps, "web", "yes", "data", "fixed")
+	f.eventually(soon, configmaps, "web", "yes", "data", "fixed")
 	f.wantTold(logs, "web", "Warning Ineffective: rule mark", "Normal Rectified")
 	f.wantPaced("configmaps", "web", 0)
 }

@@ -48,7 +48,7 @@ spec:
 	}
 	f.Cleanup(func() { _ = f.client.Resource(crds).Delete(f.Context(), u.GetName(), metav1.DeleteOptions{}) })
 	gvr := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
-	testcluster.Eventually(f, 10*time.Second, func() error {
+	testcluster.Eventually(f, soon, func() error {
 		_, err := f.client.Resource(gvr).Namespace(f.ns).List(f.Context(), metav1.ListOptions{})
 		return err
 	})
@@ -88,13 +88,26 @@ func captureLogs(t *testing.T) *lines { return captureLogsAt(t, 0) }
 
 func captureLogsAt(t *testing.T, verbosity int) *lines {
 	l := &lines{}
-	klog.SetLogger(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l), textlogger.Verbosity(verbosity))))
+	klog.SetLogger(l.logger(verbosity))
 	capturing.Store(true)
 	t.Cleanup(func() {
 		capturing.Store(false)
 		klog.ClearLogger()
 	})
 	return l
+}
+
+// logger logs to the lines.
+func (l *lines) logger(verbosity int) klog.Logger {
+	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(l), textlogger.Verbosity(verbosity)))
+}
+
+// captureLogs makes countable what the fixture's engines log that are started later.
+// It changes nothing of the process, and so is the one for tests that run beside
+// others; what is logged without a context is not in it.
+func (f *fixture) captureLogs() *lines {
+	f.logs = &lines{}
+	return f.logs
 }
 
 // canary proves that another resource is fixed within a second.
@@ -106,8 +119,9 @@ func (f *fixture) canary(name string) {
 
 // A CRD that comes, goes and comes again, while another resource is served.
 func TestACRDThatComesAndGoes(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	group := f.ns + ".example.io"
 	widgets := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
 	f.start(
@@ -118,19 +132,19 @@ patch: {merge: {spec: {size: 7}}}`, group)),
 		rule("mark", `
 resource: {version: v1, resource: configmaps}
 patch: {merge: {data: {fixed: "yes"}}}`))
-	f.wantReadyz(15*time.Second, group+"/v1/widgets: WaitingForResource", "parked: size", "\nready")
+	f.wantReadyz(soon, group+"/v1/widgets: WaitingForResource", "parked: size", "\nready")
 	f.canary("before")
 
 	widget := `{apiVersion: %s/v1, kind: Widget, metadata: {name: w}, spec: {size: %d}}`
 	for round := range 3 {
 		crd := f.crd(group, "")
 		f.create(widgets, widget, group, round)
-		f.eventually(15*time.Second, widgets, "w", int64(7), "spec", "size")
+		f.eventually(soon, widgets, "w", int64(7), "spec", "size")
 		f.canary(fmt.Sprintf("there-%d", round))
 		if err := f.client.Resource(crds).Delete(t.Context(), crd.GetName(), metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		testcluster.Eventually(t, 20*time.Second, func() error {
+		testcluster.Eventually(t, soon, func() error {
 			_, err := f.client.Resource(crds).Get(t.Context(), crd.GetName(), metav1.GetOptions{})
 			if err == nil {
 				return fmt.Errorf("the CRD is still there")
@@ -139,7 +153,7 @@ patch: {merge: {data: {fixed: "yes"}}}`))
 		})
 		f.canary(fmt.Sprintf("gone-%d", round))
 	}
-	f.wantReadyz(20*time.Second, group+"/v1/widgets: WaitingForResource")
+	f.wantReadyz(soon, group+"/v1/widgets: WaitingForResource")
 	// Three rounds, each: synced, gone; and some margin. No line a second.
 	if got := logs.matching("widgets"); len(got) > 25 {
 		t.Errorf("%d log lines about a CRD that came and went three times:\n%s", len(got), strings.Join(got, ""))
@@ -149,8 +163,9 @@ patch: {merge: {data: {fixed: "yes"}}}`))
 // RBC-01: what may not be listed parks its own rules, visibly, and starts by
 // itself once it may.
 func TestAResourceThatMayNotBeListed(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	f.grant("configmaps", "list", "watch", "patch")
 	config, err := f.cp.User(f.user)
@@ -165,12 +180,12 @@ patch: {merge: {metadata: {labels: {fixed: "yes"}}}}`),
 		rule("mark", `
 resource: {version: v1, resource: configmaps}
 patch: {merge: {data: {fixed: "yes"}}}`))
-	f.wantReadyz(15*time.Second, "v1/secrets: Forbidden: ", "list secrets", "parked: secret", "v1/configmaps: synced", "\nready")
+	f.wantReadyz(soon, "v1/secrets: Forbidden: ", "list secrets", "parked: secret", "v1/configmaps: synced", "\nready")
 	f.canary("one")
 
 	f.grant("secrets", "list", "watch", "patch")
 	f.eventually(40*time.Second, secrets, "s", "yes", "metadata", "labels", "fixed")
-	f.wantReadyz(5*time.Second, "v1/secrets: synced")
+	f.wantReadyz(soon, "v1/secrets: synced")
 	if got := logs.matching("secrets"); len(got) > 10 {
 		t.Errorf("%d log lines about secrets:\n%s", len(got), strings.Join(got, ""))
 	}
@@ -179,6 +194,7 @@ patch: {merge: {data: {fixed: "yes"}}}`))
 // A missing permission to write costs a request now and then, not one per
 // object, and is named.
 func TestAMissingPermissionToWrite(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.grant("configmaps", "list", "watch")
 	config, err := f.cp.User(f.user)
@@ -188,19 +204,21 @@ func TestAMissingPermissionToWrite(t *testing.T) {
 	for i := range 50 {
 		f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c-%d}}`, i)
 	}
+	began := time.Now()
 	f.startAs(config, Options{}, rule("mark", `
 resource: {version: v1, resource: configmaps}
 patch: {merge: {data: {fixed: "yes"}}}`))
-	f.wantReadyz(15*time.Second, "v1/configmaps: forbidden: patch configmaps in namespace "+f.ns+"; parked: mark")
+	f.wantReadyz(soon, "v1/configmaps: forbidden: patch configmaps in namespace "+f.ns+"; parked: mark")
 	f.settle("configmaps")
-	if _, all := f.writes("configmaps"); all > 2*DefaultWorkers {
-		t.Errorf("%d requests for 50 objects that may not be written", all)
+	most := 2*DefaultWorkers + int(time.Since(began)/firstParking)
+	if _, all := f.writes("configmaps"); all > most {
+		t.Errorf("%d requests for 50 objects that may not be written, want at most %d", all, most)
 	}
 	f.grant("configmaps", "list", "watch", "patch")
 	for i := range 50 {
 		f.eventually(30*time.Second, configmaps, fmt.Sprintf("c-%d", i), "yes", "data", "fixed")
 	}
-	testcluster.Eventually(t, 5*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if _, body := f.readyz(); strings.Contains(body, "forbidden") {
 			return fmt.Errorf("still named:\n%s", body)
 		}
@@ -252,8 +270,8 @@ func TestAMissingPermissionParksItsOwnOnly(t *testing.T) {
 	f.startAs(config, Options{}, expectedReplicas(t), rule("label", `
 resource: {group: apps, version: v1, resource: deployments}
 patch: {merge: {metadata: {labels: {team: web}}}}`))
-	f.eventually(10*time.Second, deployments, "web", int64(5), "spec", "replicas")
-	f.wantReadyz(5*time.Second, "apps/v1/deployments: forbidden: patch deployments in namespace "+f.ns+"; parked: label")
+	f.eventually(soon, deployments, "web", int64(5), "spec", "replicas")
+	f.wantReadyz(soon, "apps/v1/deployments: forbidden: patch deployments in namespace "+f.ns+"; parked: label")
 }
 
 // The engine's Events are not the objects of its rules: each fix would write
@@ -268,7 +286,7 @@ resource: {group: events.k8s.io, version: v1, resource: events}
 patch: {merge: {metadata: {labels: {team: a}}}}`), rule("mark", `
 resource: {version: v1, resource: configmaps}
 patch: {merge: {data: {fixed: "yes"}}}`))
-	f.eventually(10*time.Second, eventsGVR, "foreign", "a", "metadata", "labels", "team")
+	f.eventually(soon, eventsGVR, "foreign", "a", "metadata", "labels", "team")
 	f.wantEvent("c", "changed by rule mark")
 	f.wantEvent("foreign", "changed by rule events")
 	f.quietQueue()
@@ -304,9 +322,9 @@ patches:
 		rule("no-such-endpoint", `
 resource: {version: v1, resource: configmaps}
 patch: {subresource: status, merge: {status: {phase: Ready}}}`))
-	f.eventually(15*time.Second, widgets, "w", int64(7), "spec", "size")
-	f.eventually(5*time.Second, widgets, "w", int64(4), "spec", "copies")
-	f.eventually(5*time.Second, widgets, "w", "Ready", "status", "phase")
+	f.eventually(soon, widgets, "w", int64(7), "spec", "size")
+	f.eventually(soon, widgets, "w", int64(4), "spec", "copies")
+	f.eventually(soon, widgets, "w", "Ready", "status", "phase")
 	f.settle("widgets")
 	if accepted, all := f.writes("widgets"); accepted != 3 || all != 3 {
 		t.Errorf("%d requests, %d accepted; want 3, one for each endpoint", all, accepted)
@@ -327,6 +345,7 @@ patch: {subresource: status, merge: {status: {phase: Ready}}}`))
 // SUB-01: status written through the main endpoint is dropped by the server;
 // that is known before, and nothing is sent.
 func TestStatusThroughTheMainEndpoint(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	group := f.ns + ".example.io"
 	widgets := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}
@@ -360,8 +379,8 @@ patch: {merge: {metadata: {labels: {team: web}}}}`))
 spec: {maxReplicas: 5, minReplicas: 1, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`, i)
 	}
 	for i := range n {
-		f.eventually(10*time.Second, hpas, fmt.Sprintf("h-%d", i), int64(2), "spec", "minReplicas")
-		f.eventually(10*time.Second, hpas, fmt.Sprintf("h-%d", i), "web", "metadata", "labels", "team")
+		f.eventually(soon, hpas, fmt.Sprintf("h-%d", i), int64(2), "spec", "minReplicas")
+		f.eventually(soon, hpas, fmt.Sprintf("h-%d", i), "web", "metadata", "labels", "team")
 	}
 	f.settle("horizontalpodautoscalers")
 	if accepted, all := f.writes("horizontalpodautoscalers"); accepted != 2*n || all != 2*n {

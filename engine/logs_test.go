@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/klog/v2"
 
@@ -46,7 +45,7 @@ func TestValuesOfObjectsAreNotLogged(t *testing.T) {
 		"fixed": "Normal Rectified", "fails": "Warning EvaluationFailed: rule fails: evaluate the condition: ", "patch-fails": "Warning EvaluationFailed",
 		"refused": "Warning PatchRefused", "invalid": "Warning PatchRefused", "bad-opt-out": "Warning BadOptOut",
 	} {
-		f.wantEventWithin(20*time.Second, name, want)
+		f.wantEventWithin(soon, name, want)
 	}
 	f.wantLogged(logs, "Would be fixed (mode Audit)")
 	f.stop()
@@ -93,7 +92,7 @@ func captureAllAt(t *testing.T, verbosity int) *lines {
 
 func (f *fixture) wantLogged(logs *lines, text string) {
 	f.Helper()
-	testcluster.Eventually(f, 20*time.Second, func() error {
+	testcluster.Eventually(f, soon, func() error {
 		if len(logs.matching(text)) == 0 {
 			return errNot{"not logged", text}
 		}

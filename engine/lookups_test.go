@@ -28,7 +28,7 @@ func TestTheReplicaRuleYieldsToAnAutoscaler(t *testing.T) {
 	f := newFixture(t)
 	f.create(deployments, deploymentYAML, "web", "1", 1)
 	f.start(expectedReplicas(t))
-	f.wantReadyz(10*time.Second, "horizontalpodautoscalers: synced")
+	f.wantReadyz(soon, "horizontalpodautoscalers: synced")
 
 	f.create(hpas, hpaYAML, "web", "web")
 	f.awaitCache(hpas, "web")
@@ -46,7 +46,7 @@ func TestTheReplicaRuleYieldsToAnAutoscaler(t *testing.T) {
 // awaitCache waits until the engine has seen an object.
 func (f *fixture) awaitCache(gvr schema.GroupVersionResource, name string) {
 	f.Helper()
-	testcluster.Eventually(f, time.Second, func() error {
+	testcluster.Eventually(f, soon, func() error {
 		if _, ok := f.engine.informers.Get(gvr, f.ns, name); !ok {
 			return fmt.Errorf("%s is not in the cache", name)
 		}
@@ -73,7 +73,7 @@ func TestARuleThatCannotLookUpDoesNotWrite(t *testing.T) {
 	f.startAs(config, Options{}, expectedReplicas(t), rule("mark", `
 resource: {version: v1, resource: configmaps}
 patch: {merge: {data: {fixed: "yes"}}}`))
-	f.wantReadyz(15*time.Second, "rule expected-replicas on apps/v1/deployments: parked: it looks up autoscaling/v2/horizontalpodautoscalers, which is not available: list horizontalpodautoscalers.autoscaling at cluster scope",
+	f.wantReadyz(soon, "rule expected-replicas on apps/v1/deployments: parked: it looks up autoscaling/v2/horizontalpodautoscalers, which is not available: list horizontalpodautoscalers.autoscaling at cluster scope",
 		"v1/namespaces: Forbidden: list namespaces at cluster scope; opt-outs on Namespaces are not seen")
 	f.canary("other")
 	f.settle("deployments")
@@ -97,7 +97,7 @@ func TestTheReplicaRuleHasABound(t *testing.T) {
 	f.create(deployments, deploymentYAML, "greedy", "100000", 3)
 	f.create(deployments, deploymentYAML, "web", "5", 3)
 	f.start(expectedReplicas(t))
-	f.eventually(10*time.Second, deployments, "web", int64(5), "spec", "replicas")
+	f.eventually(soon, deployments, "web", int64(5), "spec", "replicas")
 	f.wantEvent("greedy", "Warning EvaluationFailed: rule expected-replicas: ")
 	for i := range 5 {
 		f.merge(deployments, "greedy", fmt.Sprintf(`{"metadata":{"labels":{"touched":"%d"}}}`, i))
@@ -123,7 +123,7 @@ func TestOnlyDependentsAreEvaluatedAgain(t *testing.T) {
 		f.create(hpas, hpaYAML, fmt.Sprintf("web-%d", i), fmt.Sprintf("web-%d", i))
 	}
 	f.start(expectedReplicas(t))
-	f.wantReadyz(10*time.Second, "deployments: synced", "horizontalpodautoscalers: synced")
+	f.wantReadyz(soon, "deployments: synced", "horizontalpodautoscalers: synced")
 	f.quietQueue()
 
 	before := f.engine.syncs.Load()
@@ -149,7 +149,7 @@ func TestOnlyDependentsAreEvaluatedAgain(t *testing.T) {
 func (f *fixture) quietQueue() {
 	f.Helper()
 	last, since := int64(-1), time.Now()
-	testcluster.Eventually(f, 10*time.Second, func() error {
+	testcluster.Eventually(f, soon, func() error {
 		if n := f.engine.syncs.Load(); n != last || f.queued() > 0 {
 			last, since = n, time.Now()
 		}
@@ -174,7 +174,7 @@ func TestNamespaceLabelsCount(t *testing.T) {
 	f := newFixture(t)
 	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: watched-%s}}`, f.ns)
 	f.start(rule("team", teamRule))
-	f.wantReadyz(10*time.Second, "v1/namespaces: synced", "v1/configmaps: synced")
+	f.wantReadyz(soon, "v1/namespaces: synced", "v1/configmaps: synced")
 	f.settle("configmaps")
 	if _, all := f.writes("configmaps"); all != 0 {
 		t.Errorf("%d writes in a Namespace that is not selected", all)
@@ -209,7 +209,7 @@ patch: {merge: {data: {fixed: "yes"}}}`), rule("always", `
 resource: {version: v1, resource: configmaps}
 optOut: Forbidden
 patch: {merge: {data: {always: "yes"}}}`))
-	f.eventually(10*time.Second, configmaps, "skipped", "yes", "data", "always")
+	f.eventually(soon, configmaps, "skipped", "yes", "data", "always")
 	f.settle("configmaps")
 	for _, name := range []string{"plain", "skipped"} {
 		if data := f.get(configmaps, name).Object["data"].(map[string]any); data["fixed"] != nil {
@@ -218,7 +218,7 @@ patch: {merge: {data: {always: "yes"}}}`))
 	}
 	f.labelNamespace(`{"metadata":{"annotations":{"rectifier.dev/skip":null}}}`)
 	f.eventually(soon, configmaps, "plain", "yes", "data", "fixed")
-	f.eventually(5*time.Second, configmaps, "later", "yes", "data", "fixed")
+	f.eventually(soon, configmaps, "later", "yes", "data", "fixed")
 	f.wantEvent("odd", "Warning BadOptOut: rule mark: the annotation rectifier.dev/skip-until on the object is not a time")
 	if data := f.get(configmaps, "odd").Object["data"].(map[string]any); data["fixed"] != nil {
 		t.Error("a malformed opt-out was ignored")
@@ -227,6 +227,7 @@ patch: {merge: {data: {always: "yes"}}}`))
 
 // CEL-10: a rule about time needs no event.
 func TestRecheckAfter(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: ages}}`)
 	f.start(rule("old", `
@@ -234,9 +235,9 @@ resource: {version: v1, resource: configmaps}
 recheckAfter: 1s
 condition: now - timestamp(object.metadata.creationTimestamp) > duration('4s') && object.metadata.name == 'ages'
 patch: {merge: {metadata: {labels: {old: "true"}}}}`))
-	f.wantReadyz(10*time.Second, "v1/configmaps: synced")
+	f.wantReadyz(soon, "v1/configmaps: synced")
 	if l := f.get(configmaps, "ages").GetLabels(); l["old"] != "" {
 		t.Skip("the machine is so slow that the object is old already")
 	}
-	f.eventually(8*time.Second, configmaps, "ages", "true", "metadata", "labels", "old")
+	f.eventually(soon, configmaps, "ages", "true", "metadata", "labels", "old")
 }

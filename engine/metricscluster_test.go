@@ -26,6 +26,7 @@ import (
 // Each PATCH is counted by what came of it, and no name of an object or value of a
 // Secret is in any metric.
 func TestPatchesAreCountedByTheirResult(t *testing.T) {
+	t.Parallel()
 	const value = "s3cr3t"
 	f := newFixture(t)
 	f.webhook(testwebhook.Mutating, func(r *testwebhook.Request) testwebhook.Answer {
@@ -163,7 +164,7 @@ func TestAForbiddenPatchIsCounted(t *testing.T) {
 	}
 	registry := prometheus.NewRegistry()
 	f.startAs(config, Options{Registerer: registry}, rule("mark", mark))
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if sumOf(t, registry, "rectifier_patches_total", "resource=configmaps,result=forbidden") == 0 {
 			return fmt.Errorf("no forbidden request is counted")
 		}
@@ -193,7 +194,7 @@ func TestTheTimeFromDriftToFix(t *testing.T) {
 	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: goes}, data: {fixed: "yes"}}`)
 	registry := prometheus.NewRegistry()
 	f.startAs(config, Options{Registerer: registry}, rule("mark", mark))
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if n := sumOf(t, registry, "rectifier_evaluations_total", "rule=mark,outcome=pass"); n < 2 {
 			return fmt.Errorf("%v objects are found right", n)
 		}
@@ -201,9 +202,9 @@ func TestTheTimeFromDriftToFix(t *testing.T) {
 	})
 	begin := time.Now()
 	f.merge(configmaps, "c", `{"data":{"fixed":"no"}}`)
-	f.eventually(20*time.Second, configmaps, "c", "yes", "data", "fixed")
+	f.eventually(soon, configmaps, "c", "yes", "data", "fixed")
 	var drift *dto.Histogram
-	testcluster.Eventually(t, 10*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if all := seriesOf(t, registry, "rectifier_drift_to_fix_seconds", "resource=configmaps"); len(all) == 1 {
 			drift = all[0].GetHistogram()
 			return nil
@@ -220,7 +221,7 @@ func TestTheTimeFromDriftToFix(t *testing.T) {
 	if err := f.client.Resource(configmaps).Namespace(f.ns).Delete(f.Context(), "goes", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if _, there := f.engine.informers.Get(configmaps, f.ns, "goes"); there || f.engine.queue.Len() > 0 {
 			return fmt.Errorf("the object is still there")
 		}
@@ -246,7 +247,7 @@ func TestEvaluationsCachesAndQueueInMetrics(t *testing.T) {
 	f.startAs(config, Options{Registerer: registry, Namespaces: []string{f.ns}, FullObjects: true},
 		rule("one", "resource: {version: v1, resource: configmaps}\nmatch: {names: [c-1]}\noptOut: Forbidden\npatch: {merge: {metadata: {labels: {a: b}}}}"),
 		rule("audit", "resource: {version: v1, resource: configmaps}\nmode: Audit\noptOut: Forbidden\npatch: {merge: {metadata: {labels: {c: d}}}}\nmatch: {}"))
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if n := sumOf(t, registry, "rectifier_fixes_total", "rule=one"); n != 1 {
 			return fmt.Errorf("%v objects are fixed", n)
 		}
@@ -306,8 +307,8 @@ func TestAReloadDropsSeries(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	stays, goes := sets("stays", "a", "merge", "c"), sets("goes", "b", "merge", "c")
 	f.startAs(config, Options{Registerer: registry}, stays, goes)
-	f.eventually(20*time.Second, configmaps, "c", "yes", "data", "b")
-	testcluster.Eventually(t, 10*time.Second, func() error {
+	f.eventually(soon, configmaps, "c", "yes", "data", "b")
+	testcluster.Eventually(t, soon, func() error {
 		if n := sumOf(t, registry, "rectifier_fixes_total", ""); n != 2 {
 			return fmt.Errorf("%v fixes are counted", n)
 		}
@@ -348,7 +349,7 @@ func TestWatchesAreNotTimed(t *testing.T) {
 	}
 	before, timedBefore := watching(), timed()
 	f.start(rule("mark", mark))
-	f.wantReadyz(20*time.Second, "configmaps: synced", "namespaces: synced")
+	f.wantReadyz(soon, "configmaps: synced", "namespaces: synced")
 	f.stop()
 	requests, times := watching()-before, float64(timed()-timedBefore)
 	if watches := requests - times; requests < 4 || watches < 2 {

@@ -162,11 +162,11 @@ patch: {merge: {data: {selected: "yes"}}}`),
 	}
 	f.startIn(names, slices.Concat(works, parked)...)
 	for _, g := range []*fixture{f, b} {
-		g.eventually(15*time.Second, configmaps, "c", "yes", "data", "fixed")
-		g.eventually(15*time.Second, deployments, "web", int64(5), "spec", "replicas")
+		g.eventually(soon, configmaps, "c", "yes", "data", "fixed")
+		g.eventually(soon, deployments, "web", int64(5), "spec", "replicas")
 	}
 	list := strings.Join(names, ",")
-	f.wantReadyz(10*time.Second, "\nready",
+	f.wantReadyz(soon, "\nready",
 		"v1/configmaps in "+f.ns+": synced", "v1/configmaps in "+b.ns+": synced", "autoscaling/v2/horizontalpodautoscalers in "+b.ns+": synced",
 		"v1/nodes: Forbidden: cluster-scoped, which is not read with --namespace "+list+"; parked: node",
 		"rule selector on v1/configmaps: parked: it reads Namespaces, which are not available: with --namespace "+list,
@@ -205,10 +205,10 @@ patch: {merge: {data: {all: "${string(lookups.everywhere.size())}", there: "${st
 		g.create(secrets, secret, i, f.ns)
 	}
 	f.startIn(names, count)
-	f.eventually(15*time.Second, configmaps, "counter", "2", "data", "all")
+	f.eventually(soon, configmaps, "counter", "2", "data", "all")
 	f.eventually(soon, configmaps, "counter", "0", "data", "there")
 	b.create(secrets, secret, 7, f.ns)
-	f.eventually(5*time.Second, configmaps, "counter", "3", "data", "all")
+	f.eventually(soon, configmaps, "counter", "3", "data", "all")
 	f.wantNothingBeyond(names...)
 }
 
@@ -224,13 +224,13 @@ func TestARoleInOneNamespaceOnly(t *testing.T) {
 	b.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`)
 	logs := captureLogs(t)
 	f.startIn(names, mark)
-	f.eventually(15*time.Second, configmaps, "c", "yes", "data", "fixed")
-	f.wantReadyz(10*time.Second, "\nready", "v1/configmaps in "+f.ns+": synced",
+	f.eventually(soon, configmaps, "c", "yes", "data", "fixed")
+	f.wantReadyz(soon, "\nready", "v1/configmaps in "+f.ns+": synced",
 		fmt.Sprintf("v1/configmaps in %s: Forbidden: list configmaps in namespace %q; parked: mark", b.ns, b.ns))
 	f.canary("meanwhile")
 	f.grantRoles(names[1:], mark)
 	b.eventually(40*time.Second, configmaps, "c", "yes", "data", "fixed")
-	f.wantReadyz(5*time.Second, "v1/configmaps in "+b.ns+": synced")
+	f.wantReadyz(soon, "v1/configmaps in "+b.ns+": synced")
 	if got := logs.matching(`"configmaps"`); len(got) > 6 {
 		t.Errorf("%d lines:\n%s", len(got), strings.Join(got, ""))
 	}
@@ -244,14 +244,14 @@ func TestALimitedNamespaceThatComesAndGoes(t *testing.T) {
 	f.grant("configmaps", "list", "watch", "patch")
 	f.startIn([]string{f.ns, late}, rule("mark", markRule))
 	f.canary("before")
-	f.wantReadyz(10*time.Second, "v1/configmaps in "+late+": synced", "\nready")
+	f.wantReadyz(soon, "v1/configmaps in "+late+": synced", "\nready")
 	for round := range 2 {
 		b := f.in(late)
 		b.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}`)
-		b.eventually(5*time.Second, configmaps, "c", "yes", "data", "fixed")
+		b.eventually(soon, configmaps, "c", "yes", "data", "fixed")
 		b.vanish()
 		f.canary(fmt.Sprintf("gone-%d", round))
-		f.wantReadyz(5*time.Second, "v1/configmaps in "+late+": synced, 0 objects", "\nready")
+		f.wantReadyz(soon, "v1/configmaps in "+late+": synced, 0 objects", "\nready")
 	}
 	f.wantNothingBeyond(f.ns, late)
 }
@@ -273,7 +273,7 @@ func (f *fixture) vanish() {
 	unstructured.RemoveNestedField(u.Object, "spec", "finalizers")
 	_, err = f.client.Resource(namespaces).Update(f.Context(), u, metav1.UpdateOptions{}, "finalize")
 	must(err)
-	testcluster.Eventually(f, 10*time.Second, func() error {
+	testcluster.Eventually(f, soon, func() error {
 		if _, err := f.client.Resource(namespaces).Get(f.Context(), f.ns, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("the Namespace is still there: %v", err)
 		}
@@ -296,8 +296,8 @@ patch: {merge: {data: {elsewhere: "yes"}}}`)}
 	f.grantRoles([]string{f.ns}, there...)
 	logs := captureLogs(t)
 	f.startIn([]string{f.ns}, there...)
-	f.eventually(15*time.Second, configmaps, "c", "yes", "data", "fixed")
-	f.wantReadyz(5*time.Second, "\nready",
+	f.eventually(soon, configmaps, "c", "yes", "data", "fixed")
+	f.wantReadyz(soon, "\nready",
 		"[!] rule elsewhere: it matches in none of --namespace "+f.ns,
 		"[!] rule left-out: it matches in none of --namespace "+f.ns)
 	if _, body := f.readyz(); strings.Contains(body, "rule mark") {
@@ -365,7 +365,7 @@ func TestNoFieldReachesAnotherNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.startAs(config, Options{Namespaces: []string{f.ns}}, append(loaded, rule("mark", markRule))...)
-	f.eventually(15*time.Second, configmaps, "c", "yes", "data", "fixed")
+	f.eventually(soon, configmaps, "c", "yes", "data", "fixed")
 	f.canary("last")
 	f.settle("configmaps")
 	for _, g := range []*fixture{f, other} {

@@ -14,6 +14,7 @@ import (
 // A replicas path that becomes known late makes objects be read again: --once waits
 // for that, too.
 func TestOnceWaitsForFieldsThatAreReadLate(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	group := f.ns + ".example.io"
 	widgets := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}

@@ -3,7 +3,6 @@ package engine
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 // What is wrong with an opt-out is told once on the object, however many rules
@@ -23,8 +22,8 @@ patch: {merge: {data: {`+name+`: "yes"}}}`))
 	f.start(append(all, rule("pod-label", `
 resource: {version: v1, resource: pods}
 patch: {merge: {metadata: {labels: {a: b}}}}`))...)
-	f.eventually(10*time.Second, configmaps, "misspelt", "yes", "data", "dev-queues-small")
-	f.eventually(10*time.Second, configmaps, "foreign", "yes", "data", "team")
+	f.eventually(soon, configmaps, "misspelt", "yes", "data", "dev-queues-small")
+	f.eventually(soon, configmaps, "foreign", "yes", "data", "team")
 	f.wantEvent("misspelt", `Warning BadOptOut: rule dev-queues-small: the annotation rectifier.dev/skip on the object names "dev-queue-small", which is no rule (did you mean "dev-queues-small"?)`)
 	f.wantEvent("unclear", `Warning BadOptOut: rule dev-queues-small: the annotation rectifier.dev/skip on the object names rules, or is "*" for all, but it is "true"`)
 	f.merge(configmaps, "unclear", `{"data":{"touched":"1"}}`)

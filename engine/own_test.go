@@ -32,9 +32,9 @@ patch: {merge: {metadata: {labels: {team: "`+v+`"}}}}`)
 				}
 			}
 			f.start(team("a"))
-			f.eventually(15*time.Second, eventsGVR, "other", "a", "metadata", "labels", "team")
+			f.eventually(soon, eventsGVR, "other", "a", "metadata", "labels", "team")
 			f.reload(team("b"))
-			f.eventually(15*time.Second, eventsGVR, "other", "b", "metadata", "labels", "team")
+			f.eventually(soon, eventsGVR, "other", "b", "metadata", "labels", "team")
 			f.stop() // when all that is queued has been looked at
 			untouched()
 
@@ -51,7 +51,7 @@ patch: {merge: {metadata: {labels: {team: "`+v+`"}}}}`)
 			if _, err := e.Once(ctx); err != nil {
 				t.Error(err)
 			}
-			f.eventually(15*time.Second, eventsGVR, "other", "c", "metadata", "labels", "team")
+			f.eventually(soon, eventsGVR, "other", "c", "metadata", "labels", "team")
 			untouched()
 
 			got, err := f.preview(PreviewOptions{}, nil, team("d"))
@@ -76,9 +76,9 @@ resource: {group: coordination.k8s.io, version: v1, resource: leases}
 patch: {merge: {metadata: {labels: {team: "`+v+`"}}}}`)
 	}
 	f.startAs(config, Options{Lease: types.NamespacedName{Namespace: f.ns, Name: "own"}}, team("a"))
-	f.eventually(15*time.Second, leasesGVR, "other", "a", "metadata", "labels", "team")
+	f.eventually(soon, leasesGVR, "other", "a", "metadata", "labels", "team")
 	f.reload(team("b"))
-	f.eventually(15*time.Second, leasesGVR, "other", "b", "metadata", "labels", "team")
+	f.eventually(soon, leasesGVR, "other", "b", "metadata", "labels", "team")
 	if subjects := f.engine.subjects(leasesGVR, PreviewOptions{}); len(subjects) == 0 {
 		t.Error("a preview shows nothing")
 	} else {

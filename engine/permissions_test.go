@@ -82,6 +82,7 @@ func TestPermissionsThatNobodyNeeds(t *testing.T) {
 // A permission that comes when nothing is left to write is not called missing any
 // more.
 func TestAPermissionThatNobodyNeedsAnyMore(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.grant("namespaces", "list", "watch")
 	f.grant("configmaps", "list", "watch")
@@ -92,7 +93,7 @@ func TestAPermissionThatNobodyNeedsAnyMore(t *testing.T) {
 	f.configMap("c")
 	registry := prometheus.NewRegistry()
 	f.startAs(config, Options{Registerer: registry}, sets("r", "k", "merge", "c"))
-	f.wantReadyz(15*time.Second, "forbidden: patch")
+	f.wantReadyz(soon, "forbidden: patch")
 	f.merge(configmaps, "c", `{"data":{"k":"yes"}}`)
 	f.grant("configmaps", "patch")
 	testcluster.Eventually(t, 30*time.Second, func() error {

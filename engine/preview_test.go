@@ -87,6 +87,7 @@ func (f failing) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // One resource that cannot be read keeps nobody from seeing the others.
 func TestPreviewOfWhatCanBeRead(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`)
 	f.create(configmaps, `{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}`)

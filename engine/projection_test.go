@@ -21,7 +21,7 @@ import (
 func (f *fixture) awaitVersion(resource schema.GroupVersionResource, name string) {
 	f.Helper()
 	want := f.get(resource, name).GetResourceVersion()
-	testcluster.Eventually(f, 10*time.Second, func() error {
+	testcluster.Eventually(f, soon, func() error {
 		u, ok := f.engine.informers.Get(resource, f.ns, name)
 		if !ok || older(u.GetResourceVersion(), want) {
 			return fmt.Errorf("the cache does not hold version %s of %s", want, name)
@@ -54,7 +54,7 @@ func TestStatusChurnIsNotLookedAt(t *testing.T) {
 				t.Fatal(err)
 			}
 			f.startAs(config, Options{FullObjects: full}, expectedReplicas(t))
-			f.wantReadyz(10*time.Second, "deployments: synced")
+			f.wantReadyz(soon, "deployments: synced")
 			f.awaitVersion(deployments, "web")
 			const beats = 20
 			got := f.looked(deployments, "web", func() {
@@ -67,7 +67,7 @@ func TestStatusChurnIsNotLookedAt(t *testing.T) {
 			}
 			got = f.looked(deployments, "web", func() {
 				f.merge(deployments, "web", `{"spec":{"replicas":1}}`)
-				f.eventually(10*time.Second, deployments, "web", int64(3), "spec", "replicas")
+				f.eventually(soon, deployments, "web", int64(3), "spec", "replicas")
 			})
 			if !full && got != 2 { // at the drift, and at the own write
 				t.Errorf("%d looks at an object that was fixed, want 2", got)
@@ -129,14 +129,14 @@ patch: {merge: {metadata: {annotations: {copy: "${object.data.source}"}}}}`)
 	f.create(services, `{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {ports: [{port: 80}]}}`)
 	reads := &gate{resource: configmaps.Resource}
 	f.startAs(f.between(reads.pass), Options{}, valueRule("one"), service)
-	f.allHave(10*time.Second, "one")
-	f.wantReadyz(10*time.Second, "configmaps: synced", "services: synced")
+	f.allHave(soon, "one")
+	f.wantReadyz(soon, "configmaps: synced", "services: synced")
 	if u, ok := f.engine.informers.Get(configmaps, f.ns, "changed"); !ok || strings.Contains(fmt.Sprint(u.Object), "old") {
 		t.Errorf("the cache holds what no rule reads: %v", u)
 	}
 	reads.close()
 	f.reload(valueRule("one"), service, copies)
-	testcluster.Eventually(t, 10*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if reads.waited.Load() == 0 {
 			return fmt.Errorf("nothing is read")
 		}
@@ -144,22 +144,22 @@ patch: {merge: {metadata: {annotations: {copy: "${object.data.source}"}}}}`)
 	})
 	f.wantReadyz(0, "configmaps: synced", "rule copies on v1/configmaps: parked: it needs fields of v1/configmaps")
 	f.merge(configmaps, "changed", `{"data":{"value":"drifted","source":"new"}}`)
-	f.eventually(10*time.Second, configmaps, "changed", "one", "data", "value")
+	f.eventually(soon, configmaps, "changed", "one", "data", "value")
 	f.quietQueue()
 	if got := f.get(configmaps, "changed").GetAnnotations()["copy"]; got != "" {
 		t.Errorf("the rule that waits has written %q", got)
 	}
 	reads.open()
-	f.eventually(10*time.Second, configmaps, "changed", "new", "metadata", "annotations", "copy")
-	f.eventually(10*time.Second, configmaps, "asitwas", "old", "metadata", "annotations", "copy")
+	f.eventually(soon, configmaps, "changed", "new", "metadata", "annotations", "copy")
+	f.eventually(soon, configmaps, "asitwas", "old", "metadata", "annotations", "copy")
 	f.merge(configmaps, "changed", `{"data":{"source":"newer"}}`)
-	f.eventually(10*time.Second, configmaps, "changed", "newer", "metadata", "annotations", "copy")
+	f.eventually(soon, configmaps, "changed", "newer", "metadata", "annotations", "copy")
 
 	f.reload(valueRule("two"), service) // less
-	f.allHave(10*time.Second, "two")
+	f.allHave(soon, "two")
 	f.reload(valueRule("two"), service, copies) // what is there still
 	f.merge(configmaps, "changed", `{"data":{"source":"newest"}}`)
-	f.eventually(10*time.Second, configmaps, "changed", "newest", "metadata", "annotations", "copy")
+	f.eventually(soon, configmaps, "changed", "newest", "metadata", "annotations", "copy")
 	f.wantInformers("configmaps", 2)
 	f.wantOneInformer("services")
 }
@@ -178,7 +178,7 @@ resource: {version: v1, resource: configmaps}
 patch: {merge: {metadata: {annotations: {copy: "${object.data.?s%d.orValue('none')}"}}}}`, i))
 	}
 	f.start(copies(0))
-	f.wantReadyz(10*time.Second, "configmaps: synced")
+	f.wantReadyz(soon, "configmaps: synced")
 	for i := range reloads {
 		f.reload(copies(i + 1))
 		f.inParallel(objects, func(_ context.Context, c int) error {
@@ -187,7 +187,7 @@ patch: {merge: {metadata: {annotations: {copy: "${object.data.?s%d.orValue('none
 		})
 	}
 	for c := range objects {
-		f.eventually(20*time.Second, configmaps, fmt.Sprintf("c-%d", c), fmt.Sprintf("v%d", reloads), "metadata", "annotations", "copy")
+		f.eventually(soon, configmaps, fmt.Sprintf("c-%d", c), fmt.Sprintf("v%d", reloads), "metadata", "annotations", "copy")
 	}
 }
 
@@ -201,7 +201,7 @@ func TestWhatIsKept(t *testing.T) {
 resource: {version: v1, resource: secrets}
 condition: object.metadata.?labels.?a.orValue('') == 'c'
 patch: {merge: {metadata: {labels: {a: d}}}}`), expectedReplicas(t))
-	f.wantReadyz(10*time.Second, "deployments: synced", "secrets: synced")
+	f.wantReadyz(soon, "deployments: synced", "secrets: synced")
 	for resource, wanted := range map[schema.GroupVersionResource][2][]string{
 		secrets:     {{"labels", "dmFsdWU="}, {"type", "creationTimestamp", "managedFields"}},
 		deployments: {{"replicas", "annotations"}, {"containers", "status", "strategy", "managedFields"}},
@@ -239,7 +239,7 @@ func TestAnswersAreReadAsFarAsNeeded(t *testing.T) {
 	f.create(deployments, deploymentYAML, "web", "2", 2)
 	f.start(expectedReplicas(t))
 	p := f.engine.policy.Load()
-	f.wantReadyz(10*time.Second, "deployments: synced")
+	f.wantReadyz(soon, "deployments: synced")
 	needed := f.engine.need(p, deployments, f.engine.survey(p).infos[deployments])
 	client, err := f.engine.writing.reading(deployments, needed)
 	if err != nil {

@@ -306,7 +306,7 @@ func TestNothingIsKeptOfKeysThatComeTooLate(t *testing.T) {
 }
 
 // The queue does what a simple one does that looks at all keys each time.
-func TestTheQueueAgainstAModel(t *testing.T) {
+func TestUnracedTheQueueAgainstAModel(t *testing.T) {
 	for seed := range uint64(300) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		workers, resources, names := 1+rnd.IntN(9), 1+rnd.IntN(4), 1+rnd.IntN(30)

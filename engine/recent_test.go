@@ -63,7 +63,7 @@ func TestRepetitionsAreOneActivity(t *testing.T) {
 }
 
 // An entry does not keep an object alive, nor a megabyte of it.
-func TestChangesAreCopiesOfABoundedSize(t *testing.T) {
+func TestUnracedChangesAreCopiesOfABoundedSize(t *testing.T) {
 	huge := strings.Repeat("äöü", 1<<18)
 	list := make([]any, 5000)
 	for i := range list {

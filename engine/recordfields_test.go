@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/rectifier-dev/rectifier/internal/controlplane/testcluster"
 )
@@ -36,7 +35,7 @@ func TestTheLogSaysWhatWasFixed(t *testing.T) {
 		"copied": `fields="data"`,
 		"long":   `fields="data.a` + key + ", data.b" + key[:83] + `…"`,
 	} {
-		testcluster.Eventually(t, 10*time.Second, func() error {
+		testcluster.Eventually(t, soon, func() error {
 			told := logs.matching(`"Fixed"`)
 			if !slices.ContainsFunc(told, func(line string) bool {
 				return strings.Contains(line, `rules=["`+name+`"]`) && strings.Contains(line, want)

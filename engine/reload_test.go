@@ -293,6 +293,7 @@ func (f *fixture) remembers(states, dependent int) error {
 // DSC-05: a version that is not served any more is told, and the rule that is
 // edited to the one that is goes on without a restart.
 func TestARuleMovesToAnotherVersion(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	group := f.ns + ".example.io"
 	widgets := func(version string) schema.GroupVersionResource {

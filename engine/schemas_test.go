@@ -50,6 +50,7 @@ patch: {applyConfiguration: {spec: {template: {spec: {nodeSelector: {disk: ssd}}
 
 // The schema of a custom resource comes from the cluster, when its CRD does.
 func TestApplyConfigurationToACustomResource(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	group := f.ns + ".example.io"
 	widgets := schema.GroupVersionResource{Group: group, Version: "v1", Resource: "widgets"}

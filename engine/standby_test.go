@@ -90,7 +90,7 @@ func (c *candidate) end(within time.Duration) error {
 
 func (c *candidate) wantLeaderMetric(want string) {
 	c.Helper()
-	testcluster.Eventually(c, 10*time.Second, func() error {
+	testcluster.Eventually(c, soon, func() error {
 		w := httptest.NewRecorder()
 		c.engine.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 		if !strings.Contains(w.Body.String(), "rectifier_leader "+want+"\n") {
@@ -119,12 +119,12 @@ func TestAStandbyOnlyFollowsTheLease(t *testing.T) {
 	f := newFixture(t)
 	f.create(configmaps, followed, "first", "a")
 	leader := f.candidate(quick)
-	f.eventually(20*time.Second, configmaps, "first", "a", "data", "is")
-	leader.wantReadyz(10*time.Second, "[+] leader election: leader\n", "[+] v1/configmaps: synced")
+	f.eventually(soon, configmaps, "first", "a", "data", "is")
+	leader.wantReadyz(soon, "[+] leader election: leader\n", "[+] v1/configmaps: synced")
 	leader.wantLeaderMetric("1")
 
 	standby := f.candidate(quick)
-	standby.wantReadyz(10*time.Second, "[+] leader election: standby; leader is "+leader.engine.election.identity+"\n",
+	standby.wantReadyz(soon, "[+] leader election: standby; leader is "+leader.engine.election.identity+"\n",
 		"[+] rules: 1 loaded, 0 invalid\n", "\nready\n")
 	if code, body := standby.readyz(); code != 200 || strings.Contains(body, "configmaps") || strings.Contains(body, "discovery") {
 		t.Errorf("a standby answers %d:\n%s", code, body)
@@ -142,9 +142,9 @@ patch: {merge: {metadata: {labels: {by: second}}}}`)).Rules
 	if _, err := standby.engine.SetRules(reloaded, nil); err != nil {
 		t.Fatal(err)
 	}
-	standby.wantReadyz(10*time.Second, "[+] rules: 2 loaded, 0 invalid\n", "\nready\n")
+	standby.wantReadyz(soon, "[+] rules: 2 loaded, 0 invalid\n", "\nready\n")
 	f.create(configmaps, followed, "second", "b")
-	f.eventually(20*time.Second, configmaps, "second", "b", "data", "is")
+	f.eventually(soon, configmaps, "second", "b", "data", "is")
 	for _, e := range standby.all() {
 		if e.ObjectRef.Resource != "leases" || e.Verb != "get" {
 			t.Errorf("a standby sent %s %s", e.Verb, e.RequestURI)
@@ -157,9 +157,9 @@ patch: {merge: {metadata: {labels: {by: second}}}}`)).Rules
 	}
 	leader.wantLeaderMetric("0")
 	f.create(configmaps, followed, "third", "c")
-	f.eventually(20*time.Second, configmaps, "third", "c", "data", "is")
-	f.eventually(20*time.Second, configmaps, "third", "second", "metadata", "labels", "by")
-	standby.wantReadyz(10*time.Second, "[+] leader election: leader\n")
+	f.eventually(soon, configmaps, "third", "c", "data", "is")
+	f.eventually(soon, configmaps, "third", "second", "metadata", "labels", "by")
+	standby.wantReadyz(soon, "[+] leader election: leader\n")
 	standby.wantLeaderMetric("1")
 	if accepted, all := standby.writes("configmaps"); accepted != 1 || all != 1 {
 		t.Errorf("the second leader sent %d writes, %d were accepted", all, accepted)
@@ -174,7 +174,7 @@ func TestADeposedLeaderWritesNothing(t *testing.T) {
 	terms.lease, terms.renew, terms.retry = time.Hour, 30*time.Minute, 20*time.Minute // it does not look again by itself
 	leader := f.candidate(terms)
 	f.create(configmaps, followed, "first", "a")
-	f.eventually(20*time.Second, configmaps, "first", "a", "data", "is")
+	f.eventually(soon, configmaps, "first", "a", "data", "is")
 
 	l := leader.engine.election
 	l.mu.Lock()
@@ -208,7 +208,7 @@ func TestAWriteOnItsWayIsCutOff(t *testing.T) {
 		Kind: testwebhook.Validating, Namespace: f.ns, User: leader.user, Timeout: 30 * time.Second,
 	}, func(*testwebhook.Request) testwebhook.Answer { return testwebhook.Answer{Hang: true} })
 	f.create(configmaps, followed, "first", "a")
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if w.Calls() == 0 {
 			return errors.New("no write is on its way")
 		}

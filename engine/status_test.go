@@ -65,7 +65,7 @@ func (f *fixture) statusWithProblems() (got Status) {
 		rule("runs", "mode: Audit\nresource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS], names: [c]}\npatch: {merge: {data: {audited: b}}}"))
 	_, opts.Problems = rules.Load(rules.Source{Name: "bad.yaml", Data: []byte(rule("bad", "resource: {version: v1, resource: configmaps}\nmatch: {namespaces: [NS], names: [x]}\ncondition: objct.x\npatch: {merge: {a: b}}"))})
 	f.run(opts)
-	testcluster.Eventually(f, 20*time.Second, func() error {
+	testcluster.Eventually(f, soon, func() error {
 		got = f.engine.Status()
 		if !got.Ready || len(got.Rules[1].On[0].Parked) == 0 || got.Rules[2].On[0].Audit == 0 {
 			return fmt.Errorf("the status is %+v", got)
@@ -127,14 +127,14 @@ func TestStatusBeforeTheStart(t *testing.T) {
 func TestStatusOfAStandby(t *testing.T) {
 	f := newFixture(t)
 	leader := f.candidate(quick)
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if s := leader.engine.Status(); !s.Ready || s.Leadership.Role != Leader {
 			return fmt.Errorf("the status is %+v", s)
 		}
 		return nil
 	})
 	standby := f.candidate(quick)
-	testcluster.Eventually(t, 20*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		s, l := standby.engine.Status(), leader.engine.Status().Leadership
 		if !s.Ready || s.Leadership.Role != Standby || s.Leadership.Leader != l.Identity || s.Rules[0].On[0].State != RuleWaiting {
 			return fmt.Errorf("the standby's status is %+v; the leader is %s", s, l.Identity)
@@ -173,7 +173,7 @@ func TestStatusWhileItWorks(t *testing.T) {
 	for i := range objects {
 		f.create(configmaps, followed, fmt.Sprintf("c-%d", i), "v")
 	}
-	f.eventually(20*time.Second, configmaps, fmt.Sprintf("c-%d", objects-1), "v", "data", "is")
+	f.eventually(soon, configmaps, fmt.Sprintf("c-%d", objects-1), "v", "data", "is")
 	f.wantEvent("c-3", "PatchRefused")
 	close(ended)
 	asking.Wait()

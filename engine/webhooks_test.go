@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -61,10 +62,18 @@ func (f *fixture) requestsAbout(resource, name string) []controlplane.AuditEvent
 	return slices.DeleteFunc(f.requests(resource), func(e controlplane.AuditEvent) bool { return e.ObjectRef.Name != name })
 }
 
-func (f *fixture) wantRequests(name string, atMost int) {
+// wantGrowingWaits fails if there were more requests than rounds with holds between
+// them that double, for the time from the first to the last; each is how many
+// requests a round may take, which rules that are sent one by one have more of.
+func (f *fixture) wantGrowingWaits(sent []controlplane.AuditEvent, each int) {
 	f.Helper()
-	if got := f.requestsTo(name); len(got) > atMost {
-		f.Errorf("%d requests to %s, want at most %d", len(got), name, atMost)
+	if len(sent) == 0 {
+		f.Error("no request: nothing is put to the test")
+		return
+	}
+	took := sent[len(sent)-1].RequestReceivedTimestamp.Sub(sent[0].RequestReceivedTimestamp)
+	if most := each * (2 + int(math.Log2(float64(took/firstHold)+1))); len(sent) > most {
+		f.Errorf("%d requests about %s in %v, want at most %d", len(sent), sent[0].ObjectRef.Name, took, most)
 	}
 }
 
@@ -126,8 +135,9 @@ func (f *fixture) wantLines(logs *lines, name string, atMost int) {
 // growing waits, told once, and mended by itself when the webhook has gone;
 // whatever code it likes best.
 func TestADenialThatPasses(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	w := f.webhook(testwebhook.Validating, func(r *testwebhook.Request) testwebhook.Answer {
 		switch r.Name {
 		case "not-found": // something that the webhook looked for, not the object
@@ -145,7 +155,7 @@ func TestADenialThatPasses(t *testing.T) {
 	f.start(sets("by-json", "json", "json", "patched", "both"),
 		sets("by-merge", "merge", "merge", "merged", "both", "not-found", "conflict", "throttled"))
 
-	testcluster.Eventually(t, 15*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if got := len(f.requestsTo("merged")); got < 3 {
 			return fmt.Errorf("%d attempts", got)
 		}
@@ -168,9 +178,10 @@ func TestADenialThatPasses(t *testing.T) {
 	for _, name := range []string{"patched", "both"} {
 		f.eventually(step, configmaps, name, "yes", "data", "json")
 	}
-	for name, most := range map[string]int{"merged": 5, "patched": 6, "both": 14, "not-found": 5, "conflict": 5, "throttled": 12} {
-		f.wantRequests(name, most)
+	for _, name := range []string{"merged", "patched", "not-found", "conflict", "throttled"} {
+		f.wantGaps(f.requestsTo(name), map[bool]time.Duration{true: firstRetry, false: firstHold}[name == "throttled"])
 	}
+	f.wantGrowingWaits(f.requestsTo("both"), 3) // together, and each for itself
 	for name, most := range map[string]int{"merged": 2, "patched": 2, "both": 4, "not-found": 2, "conflict": 2, "throttled": 2} {
 		f.wantLines(logs, name, most)
 	}
@@ -178,8 +189,9 @@ func TestADenialThatPasses(t *testing.T) {
 
 // ADM-02: a denial with 403 is one of the object, not a missing permission.
 func TestADenialThatLooksLikeAMissingPermission(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	w := f.webhook(testwebhook.Validating, func(r *testwebhook.Request) testwebhook.Answer {
 		if r.Name == "denied" {
 			return testwebhook.Deny(403, "not this one")
@@ -203,14 +215,15 @@ func TestADenialThatLooksLikeAMissingPermission(t *testing.T) {
 	f.wantPaced("configmaps", "denied", 0)
 
 	w.Judge(admit)
-	f.eventually(10*time.Second, configmaps, "denied", "yes", "data", "fixed")
+	f.eventually(soon, configmaps, "denied", "yes", "data", "fixed")
 	f.wantLines(logs, "denied", 2)
 }
 
 // ADM-03: what a webhook sets back at once is told as it is: not as a fix.
 func TestAWebhookThatSetsBack(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	f.webhook(testwebhook.Mutating, func(r *testwebhook.Request) testwebhook.Answer {
 		if !r.Wants("lost") {
 			return testwebhook.Answer{}
@@ -220,16 +233,16 @@ func TestAWebhookThatSetsBack(t *testing.T) {
 	f.configMap("alone", "both", "unmoved")
 	f.start(sets("a-lost", "lost", "merge", "alone", "both", "unmoved"), sets("b-kept", "kept", "merge", "both"))
 	const lost = "Warning Ineffective: rule a-lost: the server accepted the change but did not keep it"
-	f.eventually(10*time.Second, configmaps, "both", "yes", "data", "kept")
+	f.eventually(soon, configmaps, "both", "yes", "data", "kept")
 	f.wantEvent("alone", lost)
 	f.wantEvent("unmoved", lost)
 	f.settle("configmaps")
 	f.wantTold(logs, "alone", lost)
 	f.wantTold(logs, "unmoved", lost)
 	f.wantTold(logs, "both", lost, "Normal Rectified: changed by rule b-kept")
-	f.wantRequests("alone", 1)
-	f.wantRequests("both", 1)
-	f.wantRequests("unmoved", 1)
+	for _, name := range []string{"alone", "both", "unmoved"} {
+		f.wantPaced("configmaps", name, 0)
+	}
 
 	for i := range 5 {
 		for _, name := range []string{"alone", "unmoved"} {
@@ -245,8 +258,9 @@ func TestAWebhookThatSetsBack(t *testing.T) {
 
 // ADM-04: what a webhook writes in another form is not written for ever.
 func TestAWebhookThatNormalises(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	f.webhook(testwebhook.Mutating, func(r *testwebhook.Request) testwebhook.Answer {
 		tier := r.New.GetLabels()["tier"]
 		if tier == strings.ToUpper(tier) {
@@ -260,10 +274,10 @@ resource: {version: v1, resource: configmaps}
 match: {namespaces: [NS], names: [shouting]}
 condition: object.metadata.?labels.?tier.orValue('') != 'gold'
 patch: {merge: {metadata: {labels: {tier: gold}}}}`))
-	f.eventually(10*time.Second, configmaps, "shouting", "GOLD", "metadata", "labels", "tier")
+	f.eventually(soon, configmaps, "shouting", "GOLD", "metadata", "labels", "tier")
 	f.settle("configmaps")
 	f.wantTold(logs, "shouting", "Warning Ineffective: rule tier")
-	f.wantRequests("shouting", 1)
+	f.wantPaced("configmaps", "shouting", 0)
 	for i := range 5 {
 		f.merge(configmaps, "shouting", fmt.Sprintf(`{"data":{"touched":"%d"}}`, i))
 	}
@@ -301,7 +315,7 @@ func TestWhatAWebhookSaysIsNotPublished(t *testing.T) {
 	f.start(rule("label", `
 resource: {version: v1, resource: secrets}
 patch: {merge: {metadata: {labels: {fixed: "yes"}}}}`))
-	f.eventually(10*time.Second, secrets, "admitted", "yes", "metadata", "labels", "fixed")
+	f.eventually(soon, secrets, "admitted", "yes", "metadata", "labels", "fixed")
 	f.wantEvent("admitted", "Normal Rectified")
 	f.wantEvent("denied", "Warning PatchRefused: rule label: the API server refuses the change: Bad Request")
 	f.wantEvent("reasoned", "Warning PatchRefused: rule label: the API server refuses the change: Forbidden")
@@ -324,8 +338,9 @@ patch: {merge: {metadata: {labels: {fixed: "yes"}}}}`))
 // ADM-05: a webhook that is out of order delays what it guards, with growing
 // waits, and nothing else.
 func TestAWebhookOutOfOrder(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	w := f.webhook(testwebhook.Validating, func(r *testwebhook.Request) testwebhook.Answer {
 		return map[string]testwebhook.Answer{"fails": {Code: 500}, "hangs-up": {HangUp: true}}[r.Name]
 	})
@@ -337,7 +352,7 @@ func TestAWebhookOutOfOrder(t *testing.T) {
 	}
 	f.configMap("free")
 	f.eventually(soon, configmaps, "free", "yes", "data", "fixed")
-	testcluster.Eventually(t, 10*time.Second, func() error {
+	testcluster.Eventually(t, soon, func() error {
 		if got := len(f.requestsTo("fails")); got < slowAttempts+4 {
 			return fmt.Errorf("%d attempts", got)
 		}
@@ -356,8 +371,9 @@ func TestAWebhookOutOfOrder(t *testing.T) {
 // ADM-06: of a composed request, the webhook's objection keeps back what it is
 // about and nothing else; the rest comes when the objection has gone.
 func TestAWebhookThatDeniesOneOfTwo(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	w := f.webhook(testwebhook.Validating, func(r *testwebhook.Request) testwebhook.Answer {
 		if r.Wants("bad") {
 			return testwebhook.Deny(400, "no")
@@ -367,22 +383,23 @@ func TestAWebhookThatDeniesOneOfTwo(t *testing.T) {
 	f.configMap("first", "last")
 	f.start(sets("a-bad", "bad", "merge", "first"), sets("b-good", "good", "merge", "first", "last"), sets("c-bad", "bad", "json", "last"))
 	for _, name := range []string{"first", "last"} {
-		f.eventually(5*time.Second, configmaps, name, "yes", "data", "good")
+		f.eventually(soon, configmaps, name, "yes", "data", "good")
 	}
 	f.wantTold(logs, "first", "Warning PatchRefused: rule a-bad", "Normal Rectified: changed by rule b-good")
 	f.wantTold(logs, "last", "Warning PatchRefused: rule c-bad", "Normal Rectified: changed by rule b-good")
 	w.Judge(admit)
 	for _, name := range []string{"first", "last"} {
-		f.eventually(10*time.Second, configmaps, name, "yes", "data", "bad")
-		f.wantRequests(name, 8)
+		f.eventually(soon, configmaps, name, "yes", "data", "bad")
+		f.wantGrowingWaits(f.requestsTo(name), 3)
 	}
 }
 
 // ADM-07: what is refused does not wait behind what has no effect, even where
 // that leaves the object as it was and no watch event comes.
 func TestARuleWithoutEffectKeepsNoneBack(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	logs := captureLogs(t)
+	logs := f.captureLogs()
 	f.webhook(testwebhook.Mutating, func(r *testwebhook.Request) testwebhook.Answer {
 		if r.Wants("bad") {
 			return testwebhook.Deny(400, "no")
@@ -394,7 +411,7 @@ func TestARuleWithoutEffectKeepsNoneBack(t *testing.T) {
 	})
 	f.configMap("web")
 	f.start(sets("a-bad", "bad", "merge", "web"), sets("b-lost", "lost", "merge", "web"), sets("c-good", "good", "merge", "web"))
-	f.eventually(10*time.Second, configmaps, "web", "yes", "data", "good")
+	f.eventually(soon, configmaps, "web", "yes", "data", "good")
 	f.wantTold(logs, "web", "Warning PatchRefused: rule a-bad", "Warning Ineffective: rule b-lost", "Normal Rectified: changed by rule c-good")
-	f.wantRequests("web", 8)
+	f.wantGrowingWaits(f.requestsTo("web"), 4)
 }

@@ -174,9 +174,9 @@ func TestCRDLifecycle(t *testing.T) {
 	canary := func(name string) {
 		t.Helper()
 		created := create(t, configmaps, namespace, configMapNamed(name))
-		testcluster.Eventually(t, time.Second, func() error {
+		testcluster.Eventually(t, 30*time.Second, func() error {
 			if _, ok := m.Get(configmaps, namespace, created.GetName()); !ok {
-				return errors.New("the canary was not seen within a second")
+				return errors.New("the canary is not seen")
 			}
 			return nil
 		})

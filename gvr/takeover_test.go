@@ -74,7 +74,7 @@ func TestASuccessorIsNotOlderThanWhatServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The successor has what it listed, and waits.
-	for deadline := time.Now().Add(5 * time.Second); lists.Load() < 2 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(30 * time.Second); lists.Load() < 2 && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	time.Sleep(300 * time.Millisecond)
@@ -83,7 +83,7 @@ func TestASuccessorIsNotOlderThanWhatServes(t *testing.T) {
 		t.Error("an older store serves: an object that is in the cluster is not in it")
 	}
 	close(release)
-	for deadline := time.Now().Add(5 * time.Second); !m.Holds(configmaps, fieldsOf("a")) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(30 * time.Second); !m.Holds(configmaps, fieldsOf("a")) && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	mu.Lock()

@@ -122,7 +122,7 @@ func (g meeting) object() map[string]any {
 }
 
 // What is removed and made again may have had more in it than is made.
-func TestFieldsSufficeWhereAPatchMakesWhatAnotherRemoves(t *testing.T) {
+func TestUnracedFieldsSufficeWhereAPatchMakesWhatAnotherRemoves(t *testing.T) {
 	p := &projecting{TB: t, chooser: seeded(1)}
 	remove := []string{"{merge: {spec: {a: null}}}", "{json: [{op: remove, path: /spec/a}]}", "{merge: {spec: {a: 1}}}", "{merge: {spec: {a: []}}}", "{json: [{op: move, from: /spec/a, path: /spec/m}]}"}
 	again := []string{"{merge: {spec: {a: {b: 1}}}}", "{merge: {spec: {a: {}}}}", "{json: [{op: add, path: /spec/a, value: {b: 1}}]}", "{merge: \"${{'spec': {'a': {'b': 1}}}}\"}", "{json: \"${[{'op': 'copy', 'from': '/spec/m', 'path': '/spec/a'}]}\"}"}
@@ -152,7 +152,7 @@ func TestFieldsSufficeWhereAPatchMakesWhatAnotherRemoves(t *testing.T) {
 	}
 }
 
-func TestFieldsSufficeWherePatchesMeet(t *testing.T) {
+func TestUnracedFieldsSufficeWherePatchesMeet(t *testing.T) {
 	repo := &repository{kinds: map[schema.GroupVersionResource]schema.GroupVersionKind{deployments: {Group: "apps", Version: "v1", Kind: "Deployment"}}, types: builtinTypes()}
 	until := patience(t)
 	p := &projecting{TB: t}

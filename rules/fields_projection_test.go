@@ -264,7 +264,7 @@ func patience(t testing.TB) time.Time {
 
 func stillPatient(until time.Time) bool { return time.Now().Before(until) }
 
-func TestFieldsSufficeForTheRulesOfTheRepository(t *testing.T) {
+func TestUnracedFieldsSufficeForTheRulesOfTheRepository(t *testing.T) {
 	repo := collect(t)
 	until := patience(t)
 	covered := map[schema.GroupVersionResource]bool{}
@@ -305,7 +305,7 @@ func TestFieldsSufficeForTheRulesOfTheRepository(t *testing.T) {
 	}
 }
 
-func TestFieldsSufficeForInventedRules(t *testing.T) {
+func TestUnracedFieldsSufficeForInventedRules(t *testing.T) {
 	repo := &repository{kinds: map[schema.GroupVersionResource]schema.GroupVersionKind{deployments: {Group: "apps", Version: "v1", Kind: "Deployment"}}, types: builtinTypes()}
 	until := patience(t)
 	p := &projecting{TB: t}

@@ -237,7 +237,7 @@ func patched(doc map[string]any, body []byte, kind types.PatchType) (out map[str
 }
 
 // The ordinary run: some thousand evaluations, or as many as fit into the time.
-func TestPropertiesOfInventedRules(t *testing.T) {
+func TestUnracedPropertiesOfInventedRules(t *testing.T) {
 	deadline := time.Now().Add(8 * time.Second)
 	var met tally
 	files := uint64(0)

@@ -275,7 +275,7 @@ func mutatedInput(t testing.TB, c *chooser) rules.Input {
 
 // What an index makes of an object is what all rules make of it, counts included:
 // for rules of what it files them by, and for rules of the whole language.
-func TestIndexEvaluatesAsAllRules(t *testing.T) {
+func TestUnracedIndexEvaluatesAsAllRules(t *testing.T) {
 	sets, objects := 100, 40
 	if testing.Short() {
 		sets = 40
@@ -314,7 +314,7 @@ func TestIndexEvaluatesAsAllRules(t *testing.T) {
 
 // The same for the rules of the repository, all of which are taken to be about one
 // resource, on objects made up of what they read, write and compare with.
-func TestIndexEvaluatesAsAllRulesOfTheRepository(t *testing.T) {
+func TestUnracedIndexEvaluatesAsAllRulesOfTheRepository(t *testing.T) {
 	var about []*rules.Rule
 	for _, r := range collect(t).rules {
 		about = append(about, r.About(deployments))

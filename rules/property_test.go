@@ -71,7 +71,7 @@ var restful = []string{
 
 // What the rules make of an object is right: evaluating it again changes
 // nothing. The helper checks that the requests lead there.
-func TestResultOfConvergingRulesIsStable(t *testing.T) {
+func TestUnracedResultOfConvergingRulesIsStable(t *testing.T) {
 	set := load(t, restful...)
 	r := rand.New(rand.NewPCG(1, 2))
 	changed := 0

@@ -231,7 +231,7 @@ func same(t *testing.T, plain, traced Result) {
 	}
 }
 
-func TestTraceChangesNoVerdict(t *testing.T) {
+func TestUnracedTraceChangesNoVerdict(t *testing.T) {
 	set := load(t, append(restful,
 		rule("h", "condition: object.spec.replicas < 9\n\tpatch: {merge: {spec: {replicas: \"${object.spec.replicas + 1}\"}}}"),
 		rule("i", "lookups: [{name: p, resource: {version: v1, resource: pods}, where: {a: \"${object.spec.a}\"}}]\n\tcondition: has(object.spec.b) || lookups.p.size() > 0 && object.spec.l[0] == 'x'\n\tpatch: {json: [{op: replace, path: /spec/l/0, value: y}]}"),

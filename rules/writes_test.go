@@ -256,7 +256,7 @@ func trialOf(t *testing.T, resource schema.GroupVersionResource) Trial {
 }
 
 // What a rule changes is among what Writes says, on any object.
-func TestWritesAreComplete(t *testing.T) {
+func TestUnracedWritesAreComplete(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	changes, whole := map[string]int{}, 0
 	for _, rule := range append(gallery(t), generated(t, r)...) {
@@ -407,7 +407,7 @@ func differences(a, b any, path []string) [][]string {
 }
 
 // What is proved to rest does: its second evaluation changes nothing.
-func TestRulesThatRest(t *testing.T) {
+func TestUnracedRulesThatRest(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	proved, restless, changed := 0, 0, 0
 	for _, rule := range append(gallery(t), generated(t, r)[:120]...) {

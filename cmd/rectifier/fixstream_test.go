@@ -257,9 +257,9 @@ func (h *heapAt) expect(size int64, percent int) *uint64 {
 	return least
 }
 
-// TestFixNeedsNoMoreMemoryForMoreDocuments checks that what fix holds does not grow
+// TestUnracedFixNeedsNoMoreMemoryForMoreDocuments checks that what fix holds does not grow
 // with the stream, whatever the stream looks like.
-func TestFixNeedsNoMoreMemoryForMoreDocuments(t *testing.T) {
+func TestUnracedFixNeedsNoMoreMemoryForMoreDocuments(t *testing.T) {
 	const n = 2500
 	for name := range layouts {
 		t.Run(name, func(t *testing.T) {

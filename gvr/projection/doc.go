@@ -48,4 +48,9 @@
 // yet is not there, it does not have in JSON either, and so it is not written. Only for a
 // list or a pointer that JSON shows as null, nil and not known look the same; it is null
 // then.
+//
+// In the order of reading: projector.go, plan.go (what is wanted); serializer.go,
+// frames.go, event.go, list.go (what comes); keep.go, lex.go, identity.go (the scan of
+// JSON); builtin.go, messageplan.go, protobuf.go, wire*.go (of protobuf); object.go,
+// meta.go, intern.go (what is stored), parse.go; whole.go (what client-go decoded).
 package projection

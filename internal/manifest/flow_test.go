@@ -43,8 +43,8 @@ func flowText(r *rand.Rand, eol string) (text string, keys int) {
 	return "apiVersion: v1" + eol + "kind: A" + eol + b.String() + "}" + eol, keys
 }
 
-// TestFlowCommentsStayWithTheirKeys changes mappings in brackets at random. A key that stays has the comments that it had, on its line and above it.
-func TestFlowCommentsStayWithTheirKeys(t *testing.T) {
+// TestUnracedFlowCommentsStayWithTheirKeys changes mappings in brackets at random. A key that stays has the comments that it had, on its line and above it.
+func TestUnracedFlowCommentsStayWithTheirKeys(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := 0
 	for range 3000 {

@@ -155,8 +155,8 @@ func (g *generator) fresh(depth int) any {
 		"a\n\n", "---", "...", "%x", "&a", "*a", "!t", "@x", "`y")
 }
 
-// TestRandomChanges checks that the new text holds exactly the wanted values, whatever the notation, and that nothing else moves.
-func TestRandomChanges(t *testing.T) {
+// TestUnracedRandomChanges checks that the new text holds exactly the wanted values, whatever the notation, and that nothing else moves.
+func TestUnracedRandomChanges(t *testing.T) {
 	failed := 0
 	for seed := range uint64(6000) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 1))}
@@ -246,8 +246,8 @@ func changeAndCheck(t *testing.T, g *generator, text string, f *File) bool {
 	return true
 }
 
-// TestOneScalarIsOneLine checks that a changed scalar changes its own line only.
-func TestOneScalarIsOneLine(t *testing.T) {
+// TestUnracedOneScalarIsOneLine checks that a changed scalar changes its own line only.
+func TestUnracedOneScalarIsOneLine(t *testing.T) {
 	tried := 0
 	for seed := range uint64(3000) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 2))}
@@ -286,8 +286,8 @@ func TestOneScalarIsOneLine(t *testing.T) {
 	}
 }
 
-// TestSmallEditsSuffice checks that without anchors no block has to be written anew: the verification would hide a poor editor.
-func TestSmallEditsSuffice(t *testing.T) {
+// TestUnracedSmallEditsSuffice checks that without anchors no block has to be written anew: the verification would hide a poor editor.
+func TestUnracedSmallEditsSuffice(t *testing.T) {
 	tried := 0
 	for seed := range uint64(3000) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 3))}

@@ -165,7 +165,7 @@ func repositoryManifests(t *testing.T) map[string]string {
 	return out
 }
 
-func TestReaderReadsWhatParseReads(t *testing.T) {
+func TestUnracedReaderReadsWhatParseReads(t *testing.T) {
 	files := repositoryManifests(t)
 	if len(files) < 50 {
 		t.Fatalf("only %d files", len(files))
@@ -194,8 +194,8 @@ func mapsKeys(m map[string]string) func(func(string) bool) {
 	}
 }
 
-// TestReaderReadsGeneratedDocuments puts random documents together with odd separators.
-func TestReaderReadsGeneratedDocuments(t *testing.T) {
+// TestUnracedReaderReadsGeneratedDocuments puts random documents together with odd separators.
+func TestUnracedReaderReadsGeneratedDocuments(t *testing.T) {
 	for seed := range seeds(400) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 4))}
 		text := g.pick("", "", "\ufeff", "# head\n\n", "---\n---\n")
@@ -242,8 +242,8 @@ func listOf(g *generator, objects []string) string {
 	return b.String() + g.pick("", "metadata:\n  resourceVersion: \"\"\n", "# end\n", "---\n", "---\napiVersion: v1\nkind: ConfigMap\n")
 }
 
-// TestSplitLists checks that a list that is read item by item is the same list.
-func TestSplitLists(t *testing.T) {
+// TestUnracedSplitLists checks that a list that is read item by item is the same list.
+func TestUnracedSplitLists(t *testing.T) {
 	split := 0
 	for seed := range seeds(400) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 5))}
@@ -280,8 +280,8 @@ func TestSplitLists(t *testing.T) {
 	}
 }
 
-// TestSplitJSONLists does so for JSON, in the layouts that tools print.
-func TestSplitJSONLists(t *testing.T) {
+// TestUnracedSplitJSONLists does so for JSON, in the layouts that tools print.
+func TestUnracedSplitJSONLists(t *testing.T) {
 	for seed := range seeds(300) {
 		g := &generator{Rand: rand.New(rand.NewPCG(seed, 6))}
 		var objects []any

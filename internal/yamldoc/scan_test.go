@@ -134,7 +134,7 @@ var streams = []string{
 	"{\"é\": 1} {\"ü\": \n1} {\"x\": {", "a: é\xff\n", "a\x00", "é: ü\n---\nä: \u2028 x\n---\nb: c\n", strings.Repeat("[", 2000), strings.Repeat("{\"a\":", 20000), "a: \"\n---\n\"", "a: '\n...\n'",
 }
 
-func TestScannerCutsAsParse(t *testing.T) {
+func TestUnracedScannerCutsAsParse(t *testing.T) {
 	for _, text := range streams {
 		agrees(t, "f.yaml", text)
 		agrees(t, "f.json", text)
@@ -171,8 +171,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestLimitCountsForEachDocument checks that a document beyond the limit is an error at its place, and that the next one is found.
-func TestLimitCountsForEachDocument(t *testing.T) {
+// TestUnracedLimitCountsForEachDocument checks that a document beyond the limit is an error at its place, and that the next one is found.
+func TestUnracedLimitCountsForEachDocument(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	limits := Limits{MaxBytes: 100 << 10}
 	const tooBig = "document has more than 102400 bytes, the most that is allowed"
@@ -228,8 +228,8 @@ func TestReadErrorsEndTheScan(t *testing.T) {
 	}
 }
 
-// TestLongLines checks that a file of one line is not read in quadratic time: the test would not end.
-func TestLongLines(t *testing.T) {
+// TestUnracedLongLines checks that a file of one line is not read in quadratic time: the test would not end.
+func TestUnracedLongLines(t *testing.T) {
 	const items = 1 << 17
 	for _, item := range []string{`{"a":1,"b":["c"]}`, `{"ä":1,"b":["c"]}`} {
 		text := "[" + strings.Repeat(item+",", items) + item + "]"

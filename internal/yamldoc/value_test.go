@@ -231,7 +231,7 @@ func randomDocument(r *rand.Rand) string {
 	return block(3, 0)
 }
 
-func TestRandomDocumentsAsTheAPIMachineryReadsThem(t *testing.T) {
+func TestUnracedRandomDocumentsAsTheAPIMachineryReadsThem(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	good := 0
 	for i := range 2000 {

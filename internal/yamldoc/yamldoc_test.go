@@ -113,7 +113,7 @@ func TestNumbersThatJSONCannotHold(t *testing.T) {
 	}
 }
 
-func TestHostileInputIsRefusedQuickly(t *testing.T) {
+func TestUnracedHostileInputIsRefusedQuickly(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for c := 'b'; c <= 'i'; c++ {
 		bomb += fmt.Sprintf("%c: &%c [%s*%c]\n", c, c, strings.Repeat(fmt.Sprintf("*%c,", c-1), 8), c-1)

@@ -206,7 +206,7 @@ var unordered = regexp.MustCompile(`first|last|\[0\]|slice|reverse|sortBy|distin
 // logic joins generated expressions as conditions do.
 var logic = []string{"E", "E && E", "E || E && !E", "(E == E || E) && E != E", "E ? E : E", "!(E in E) && (E ? E && E : E)", "(E) && ((E) || E && E)"}
 
-func TestPartsAreWhatTheyGiveAlone(t *testing.T) {
+func TestUnracedPartsAreWhatTheyGiveAlone(t *testing.T) {
 	c := newComparison(t, 11)
 	x := &explained{T: t, env: c.env}
 	start := inputs{object: sampleObject(), namespace: sampleObject(), pods: []m{sampleObject()}}

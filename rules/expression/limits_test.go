@@ -13,7 +13,7 @@ import (
 
 // A rule cannot fill the memory, nor keep a worker: what would is refused, before
 // it is made and long before it is too much.
-func TestWhatIsMadeIsLimited(t *testing.T) {
+func TestUnracedWhatIsMadeIsLimited(t *testing.T) {
 	object := map[string]any{
 		"text": strings.Repeat("x", 1<<20), "list": make([]any, 5000), "one": "x",
 		"texts": []any{strings.Repeat("x", 1<<20), strings.Repeat("y", 1<<20)},

@@ -260,10 +260,10 @@ func (c *comparison) run(source string, p *Program, rounds int) bool {
 // alwaysFail are those of pathExpressions that have no value on any object.
 var alwaysFail = []string{`object.a.b.c`, `object.metadata.name.reverse()`, `object.spec[0]`, `object.spec.containers['0']`}
 
-// TestProjectionEvaluatesAsTheObject is what the cache relies on: evaluated on
+// TestUnracedProjectionEvaluatesAsTheObject is what the cache relies on: evaluated on
 // objects reduced to its paths, an expression gives what it gives on the whole
 // ones; and where the digests are equal, so are the results.
-func TestProjectionEvaluatesAsTheObject(t *testing.T) {
+func TestUnracedProjectionEvaluatesAsTheObject(t *testing.T) {
 	c := newComparison(t, 7)
 	for _, source := range pathExpressions {
 		worked := c.run(source, compile(t, c.env, source), 100)
@@ -277,9 +277,9 @@ func TestProjectionEvaluatesAsTheObject(t *testing.T) {
 	}
 }
 
-// TestProjectionEvaluatesAsTheObjectForGeneratedExpressions is the same for
+// TestUnracedProjectionEvaluatesAsTheObjectForGeneratedExpressions is the same for
 // expressions that nobody would write.
-func TestProjectionEvaluatesAsTheObjectForGeneratedExpressions(t *testing.T) {
+func TestUnracedProjectionEvaluatesAsTheObjectForGeneratedExpressions(t *testing.T) {
 	c := newComparison(t, 8)
 	compiled := 0
 	for compiled < 1500 {

@@ -16,7 +16,7 @@ import (
 )
 
 // Whatever keeps a rule from loading is found under an ID of its own.
-func TestProblemsOfLoadingHaveChecks(t *testing.T) {
+func TestUnracedProblemsOfLoadingHaveChecks(t *testing.T) {
 	files, err := filepath.Glob("../testdata/bad/*.*")
 	if err != nil || len(files) < 100 {
 		t.Fatalf("%d files, %v", len(files), err)

@@ -305,7 +305,7 @@ func TestScaleReplicas(t *testing.T) {
 
 // Many rules are linted in little time, and each tells of what it has with the
 // others once.
-func TestManyRules(t *testing.T) {
+func TestUnracedManyRules(t *testing.T) {
 	of := func(n int, spec func(i int) string) []rules.Source {
 		var out []rules.Source
 		for i := range n {
