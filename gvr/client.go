@@ -34,6 +34,7 @@ type clients struct {
 	onlyJSON sync.Map
 	// refused is called once for each of them. It may be nil.
 	refused func(schema.GroupVersionResource, error)
+	version *serverVersion
 }
 
 func newClients(config *rest.Config) (*clients, error) {
@@ -52,11 +53,17 @@ func newClients(config *rest.Config) (*clients, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create HTTP client: %w", err)
 	}
-	return &clients{config: config, http: httpClient}, nil
+	c := &clients{config: config, http: httpClient}
+	discovery, err := c.discovery()
+	if err != nil {
+		return nil, err
+	}
+	c.version = &serverVersion{client: discovery.RESTClient()}
+	return c, nil
 }
 
-// projecting is the default Options.NewClient: it decodes what is kept. Of built-in resources it reads protobuf, until an
-// object turns up that needs JSON.
+// projecting is the default Options.NewClient: it decodes what is kept. Of built-in resources it reads protobuf, if the
+// server's version is one of those that serverVersion knows, and until an object turns up that needs JSON.
 func (c *clients) projecting(gvr schema.GroupVersionResource, projector *projection.Projector) (dynamic.Interface, error) {
 	kind, ok := projection.BuiltinKind(gvr)
 	if !ok {
@@ -76,7 +83,7 @@ func (c *clients) projecting(gvr schema.GroupVersionResource, projector *project
 	config := dynamic.ConfigFor(c.config)
 	config.AcceptContentTypes = projection.AcceptProtobuf
 	client := *c.http
-	client.Transport = jsonInstead{client.Transport, onlyJSON, refuse}
+	client.Transport = jsonInstead{client.Transport, c.version, onlyJSON, refuse}
 	return newClient(config, gvr, serializer, &client)
 }
 
@@ -102,16 +109,17 @@ func newClient(config *rest.Config, gvr schema.GroupVersionResource, serializer 
 	return dynamic.New(restClient), nil
 }
 
-// jsonInstead asks for JSON where a client asks for protobuf, once that has been refused: by the decoder, or by the
-// server.
+// jsonInstead asks for JSON where a client asks for protobuf, if the server's version is not known to give the same, or
+// once protobuf has been refused: by the decoder, or by the server.
 type jsonInstead struct {
 	next     http.RoundTripper
+	version  *serverVersion
 	onlyJSON *atomic.Bool
 	refuse   func(error)
 }
 
 func (j jsonInstead) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !j.onlyJSON.Load() {
+	if !j.onlyJSON.Load() && j.version.readsProtobuf(r.Context()) {
 		resp, err := j.next.RoundTrip(r)
 		if err != nil || resp.StatusCode != http.StatusNotAcceptable && resp.StatusCode != http.StatusUnsupportedMediaType {
 			return resp, err

@@ -1,6 +1,7 @@
 package gvr
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -22,6 +23,13 @@ type fakeServer struct {
 	mu       sync.Mutex
 	handlers map[schema.GroupVersionResource]http.HandlerFunc // lists and watches of a resource
 	requests map[string]int                                   // "LIST secrets", "WATCH secrets", "DISCOVERY"
+	version  string                                           // testVersion, if it is empty
+}
+
+func (s *fakeServer) setVersion(version string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version = version
 }
 
 func newFakeServer(t testing.TB, handlers map[schema.GroupVersionResource]http.HandlerFunc) *fakeServer {
@@ -44,6 +52,11 @@ func (s *fakeServer) count(request string) int {
 
 func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
+	case "/version":
+		s.mu.Lock()
+		version := cmp.Or(s.version, testVersion)
+		s.mu.Unlock()
+		_, _ = fmt.Fprintf(w, `{"gitVersion":%q}`, version)
 	case "/api":
 		s.discovery(w, func(group string) bool { return group == "" })
 	case "/apis":

@@ -213,6 +213,7 @@ func createAllKinds(t *testing.T) (change, deleteAll func()) {
 
 // Everything that the real API server has is the same from protobuf as from JSON.
 func TestProtobufIsReadAsJSONOnRealServer(t *testing.T) {
+	testcluster.RequireVersion(t, "1.35", "a server of which protobuf is read")
 	whole := projection.Fields{Set: fieldset.Whole(), ManagedFields: true}
 	some := projection.Fields{Set: fieldset.Keys("spec").Union(fieldset.Of("metadata", "annotations", "a"), fieldset.Of("metadata", "finalizers"), fieldset.Keys("data"),
 		fieldset.Of("rules", fieldset.Elem, "verbs"), fieldset.Of("spec", "template", "spec", "containers"), fieldset.Presence("status"))}

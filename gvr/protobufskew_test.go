@@ -110,6 +110,7 @@ func (e *events) handler(schema.GroupVersionResource) cache.ResourceEventHandler
 // such an object is seen and wanted as a whole: without an event lost or invented, and
 // without asking again and again.
 func TestAFieldOfANewerServer(t *testing.T) {
+	testcluster.RequireVersion(t, "1.35", "a server of which protobuf is read")
 	namespace := testcluster.Namespace(t)
 	client := testcluster.Dynamic(t).Resource(configmaps).Namespace(namespace)
 	newConfigMap := func(name string) { create(t, configmaps, namespace, configMapNamed(name)) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,8 +23,12 @@ type builtinKind struct {
 }
 
 // BuiltinKind returns the kind of a built-in resource, as far as client-go's scheme and
-// the rules of English tell.
+// the rules of English tell. Alpha and beta versions have none: what they leave out of
+// JSON still changes from release to release.
 func BuiltinKind(gvr schema.GroupVersionResource) (schema.GroupVersionKind, bool) {
+	if !stable.MatchString(gvr.Version) {
+		return schema.GroupVersionKind{}, false
+	}
 	for kind, t := range scheme.Scheme.KnownTypes(gvr.GroupVersion()) {
 		gvk := gvr.GroupVersion().WithKind(kind)
 		if plural, _ := meta.UnsafeGuessKindToResource(gvk); plural == gvr && strings.HasPrefix(t.PkgPath(), typesPath) {
@@ -32,6 +37,8 @@ func BuiltinKind(gvr schema.GroupVersionResource) (schema.GroupVersionKind, bool
 	}
 	return schema.GroupVersionKind{}, false
 }
+
+var stable = regexp.MustCompile(`^v[0-9]+$`)
 
 // typesPath is where the Go types of built-in kinds are. What else is in client-go's
 // scheme was put there by somebody else.

@@ -3,6 +3,7 @@ package projection
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,7 +35,16 @@ type input struct {
 	sourceError error
 }
 
-const firstBuffer = 16 << 10
+const (
+	firstBuffer = 16 << 10
+	// maxFrame bounds an event, as client-go's decoder of streams does, but before it has been read: an API server stores
+	// no object of more than 3 MiB, and a length that is damaged must not take all memory.
+	maxFrame = 16 << 20
+	// keptBuffer is how large a buffer may stay until the next event.
+	keptBuffer = 1 << 20
+)
+
+var errTooLong = errors.New("an event of the watch is longer than 16 MiB")
 
 // Read implements the contract of runtime.Framer: a frame at a time, and
 // io.ErrShortBuffer for each part of a frame but the last.
@@ -44,7 +54,7 @@ func (l *lines) Read(out []byte) (int, error) {
 	}
 	if len(l.rest) == 0 {
 		line, complete := l.line()
-		if len(line) == 0 {
+		if len(line) == 0 || !complete && errors.Is(l.sourceError, errTooLong) {
 			return 0, l.sourceError
 		}
 		if !looksLikeEvent(line) || !complete && !json.Valid(line) {
@@ -99,6 +109,13 @@ func (l *input) fill(index int) int {
 	if l.start > 0 {
 		copy(l.buffer, l.buffer[l.start:l.end])
 		index, l.end, l.start = index-l.start, l.end-l.start, 0
+	}
+	if l.end == 0 && len(l.buffer) > keptBuffer {
+		l.buffer = nil
+	}
+	if l.end >= maxFrame {
+		l.sourceError = errTooLong
+		return index
 	}
 	if l.end == len(l.buffer) {
 		l.buffer = append(l.buffer, make([]byte, max(firstBuffer, len(l.buffer)))...)

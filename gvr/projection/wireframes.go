@@ -8,16 +8,23 @@ import (
 )
 
 // wireFramer divides a stream of events in protobuf: in front of each is its length, in
-// four bytes, big endian. The standard Framer reads twice for each event.
-type wireFramer struct{ runtime.Framer }
+// four bytes, big endian. The standard Framer reads twice for each event. A length that
+// cannot be is refused.
+type wireFramer struct {
+	runtime.Framer
+	refuse func(error)
+}
 
 func (f wireFramer) NewFrameReader(r io.ReadCloser) io.ReadCloser {
-	return &wireFrames{input{source: r}}
+	return &wireFrames{input{source: r}, f.refuse}
 }
 
 // wireFrames reads one event at a time, as a frame. It is not safe for concurrent use,
 // but that Close may interrupt a Read.
-type wireFrames struct{ input }
+type wireFrames struct {
+	input
+	refuse func(error)
+}
 
 const lengthSize = 4
 
@@ -29,7 +36,12 @@ func (f *wireFrames) Read(out []byte) (int, error) {
 	if !f.has(lengthSize) {
 		return 0, f.broken()
 	}
-	size := int(binary.BigEndian.Uint32(f.buffer[f.start:]))
+	length := binary.BigEndian.Uint32(f.buffer[f.start:])
+	if length > maxFrame-lengthSize {
+		f.refuse(errTooLong)
+		return 0, errTooLong
+	}
+	size := int(length)
 	if !f.has(lengthSize + size) {
 		return 0, f.broken()
 	}

@@ -2,6 +2,7 @@ package projection
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math/rand"
 	"reflect"
@@ -198,6 +199,9 @@ func FuzzProtobufStream(f *testing.F) {
 		for range len(stream) + 1 {
 			wantType, want, wantErr := standard.Decode()
 			gotType, got, gotErr := ours.Decode()
+			if errors.Is(gotErr, errTooLong) {
+				return
+			}
 			if gotErr != nil { // of what the Go type may understand; but a stream ends alike
 				if wantErr != nil && hasEnded(wantErr) != hasEnded(gotErr) {
 					t.Fatalf("%v instead of %v", gotErr, wantErr)

@@ -19,7 +19,8 @@ const AcceptProtobuf = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJS
 
 // BuiltinSerializer is Serializer for a built-in kind, of which the server may send
 // protobuf too: the content type of its answer decides. It returns an error if protobuf
-// cannot tell all that is kept of the kind.
+// cannot tell all that is kept of the kind. That the server's JSON leaves out what our
+// Go types leave out, no object shows: it is for the caller to know.
 //
 // It can happen that only an object shows this: a newer server has fields in it that the
 // Go type does not know, where all of them are kept. Then refuse is called, and the
@@ -38,8 +39,8 @@ func (p *Projector) BuiltinSerializer(gvk schema.GroupVersionKind, refuse func(e
 		MediaTypeSubType: "vnd.kubernetes.protobuf",
 		Serializer:       wireDecoder{typed, kind, s.mediaTypes[0].Serializer, refuse},
 		StreamSerializer: &runtime.StreamSerializerInfo{
-			Serializer: wireEventDecoder{protobuf.NewRawSerializer(scheme.Scheme, scheme.Scheme)},
-			Framer:     wireFramer{protobuf.LengthDelimitedFramer},
+			Serializer: wireEventDecoder{protobuf.NewRawSerializer(scheme.Scheme, scheme.Scheme), refuse},
+			Framer:     wireFramer{protobuf.LengthDelimitedFramer, refuse},
 		},
 	})
 	return s, nil
@@ -171,30 +172,20 @@ func readEnvelope(data []byte) (e envelope, err error) {
 		return e, errUnusual
 	}
 	hasType := false
-	for i := 0; i < len(b); {
-		number, wire, next := wireTag(b, i)
-		if next < 0 {
-			return e, errUnusual
-		}
-		var content []byte
-		if content, _, i = wireContent(b, next, wire); i < 0 || wire != wireBytes {
-			return e, errUnusual
-		}
+	err = wireFields(b, func(number uint64, content []byte) error {
 		switch {
 		case number == 1 && !hasType:
 			hasType = true
-			err = e.readType(content)
+			return e.readType(content)
 		case number == 2 && e.raw == nil:
 			e.raw = content
 		case number > 2 && len(content) == 0: // no content type, no content encoding
 		default:
-			err = errUnusual
+			return errUnusual
 		}
-		if err != nil {
-			return e, err
-		}
-	}
-	return e, nil
+		return nil
+	})
+	return e, err
 }
 
 // readType reads a runtime.TypeMeta.
@@ -213,18 +204,46 @@ func (e *envelope) readType(b []byte) error {
 }
 
 // wireEventDecoder decodes watch events, without their objects.
-type wireEventDecoder struct{ runtime.Serializer }
+type wireEventDecoder struct {
+	runtime.Serializer
+	refuse func(error)
+}
 
 // Decode implements runtime.Decoder. The object of the event is part of data: it is
 // good until the next event is read. Events that are not written as the server does are
-// for the standard Serializer.
+// for the standard Serializer; what that does not understand either is refused.
 func (d wireEventDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	event, ok := into.(*metav1.WatchEvent)
 	if !ok || event == nil {
 		return d.Serializer.Decode(data, defaults, into)
 	}
-	var eventType, object []byte
-	err := wireFields(data, func(number uint64, content []byte) error {
+	gvk := eventKind
+	eventType, object, err := splitWireEvent(data)
+	if err == nil {
+		event.Object.Raw = object
+	} else if _, gvk, err = d.Serializer.Decode(data, defaults, event); err == nil {
+		eventType = []byte(event.Type)
+	} else {
+		return nil, nil, d.refused(err)
+	}
+	for _, known := range eventTypes {
+		if string(known) == string(eventType) {
+			event.Type = string(known)
+			return event, gvk, nil
+		}
+	}
+	return nil, nil, d.refused(fmt.Errorf("its type is %q", eventType))
+}
+
+func (d wireEventDecoder) refused(err error) error {
+	err = fmt.Errorf("read a watch event from protobuf: %w", err)
+	d.refuse(err)
+	return err
+}
+
+// splitWireEvent finds the type and the object of a metav1.WatchEvent. They are part of data.
+func splitWireEvent(data []byte) (eventType, object []byte, err error) {
+	err = wireFields(data, func(number uint64, content []byte) error {
 		switch {
 		case number == 1 && eventType == nil:
 			eventType = content
@@ -240,14 +259,5 @@ func (d wireEventDecoder) Decode(data []byte, defaults *schema.GroupVersionKind,
 		}
 		return errUnusual
 	})
-	if err != nil {
-		return d.Serializer.Decode(data, defaults, into)
-	}
-	for _, known := range eventTypes {
-		if string(known) == string(eventType) {
-			event.Type, event.Object.Raw = string(known), object
-			return event, eventKind, nil
-		}
-	}
-	return d.Serializer.Decode(data, defaults, into)
+	return eventType, object, err
 }
