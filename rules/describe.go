@@ -58,12 +58,14 @@ func (g guard) String() string {
 		return fmt.Sprintf("!(%s in [%s])", place, strings.Join(values, ", "))
 	case comparison:
 		return fmt.Sprintf("%s %s %s", place, g.relation, values[0])
+	case textRelation:
+		not := ""
+		if g.not {
+			not = "!"
+		}
+		return fmt.Sprintf("%s%s.%s(%s)", not, place, g.relation, values[0])
 	}
-	not := ""
-	if g.not {
-		not = "!"
-	}
-	return fmt.Sprintf("%s%s.%s(%s)", not, place, g.relation, values[0])
+	return fmt.Sprintf("question(%d) about %s", g.asks, place)
 }
 
 // String is the relation as CEL has it: an operator, or a function.
