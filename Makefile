@@ -29,8 +29,8 @@ clean: ## Remove bin and dist (the servers stay in the cache)
 	rm -rf bin dist
 
 ##@ Test
-# Tests named TestUnraced… are of one goroutine, and try many cases or measure memory.
-# The race detector can find nothing in them and makes them four times slower.
+# Tests named TestUnraced… are of one goroutine and try many cases, where the race
+# detector finds nothing and takes four times as long, or measure memory, which it falsifies.
 # -parallel is for tests on one API server that wait most of their time (t.Parallel).
 test: control-plane lint ## Lint, then run all tests, with the race detector and on a real API server too
 	$(GO) test -run '^TestUnraced' $$(grep -rlE --include='*_test.go' '^func TestUnraced' . | xargs -n1 dirname | sort -u)

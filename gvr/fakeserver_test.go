@@ -56,6 +56,10 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		version := cmp.Or(s.version, testVersion)
 		s.mu.Unlock()
+		if version == noVersion {
+			http.Error(w, "starting", http.StatusServiceUnavailable)
+			return
+		}
 		_, _ = fmt.Fprintf(w, `{"gitVersion":%q}`, version)
 	case "/api":
 		s.discovery(w, func(group string) bool { return group == "" })

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/version"
 	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
@@ -36,7 +37,8 @@ type serverVersion struct {
 	known bool // that its JSON says what we make of protobuf
 }
 
-// readsProtobuf asks the server for its version, if that has not been done just now. Without an answer it is false.
+// readsProtobuf asks the server for its version, if it has not told it just now. Without an answer it is false, for this
+// once: a server that is starting must not have its resources read as JSON until their watches end.
 func (s *serverVersion) readsProtobuf(ctx context.Context) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,8 +48,10 @@ func (s *serverVersion) readsProtobuf(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(silent(ctx), versionTimeout)
 	defer cancel()
 	text, err := s.client.Get().AbsPath("/version").Do(ctx).Raw()
-	s.known = err == nil && comparesInJSON(text)
-	s.asked = time.Now()
+	if err != nil && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) && !apierrors.IsNotFound(err) {
+		return false
+	}
+	s.known, s.asked = err == nil && comparesInJSON(text), time.Now()
 	return s.known
 }
 

@@ -57,8 +57,8 @@ rest is shown. With --server-dry-run each change is also sent to the API server
 with dryRun=All, which takes the permission to patch: then admission, defaults and
 validation of the server count, and the diff shows what it would store.
 
-With --cluster, objects are read whole, as by run --full-objects, and it takes the
-memory for that. Otherwise run keeps of objects what rules read: where this shows a
+With --cluster, objects are read whole, by the decoder that run uses, and it takes
+the memory for that. But run keeps of objects what rules read: where this shows a
 change that run does not make, and no Event tells why, that may be at fault.
 
 With --namespace it shows a part of what run does for the whole cluster: the
