@@ -43,9 +43,9 @@ func FuzzProtobuf(f *testing.F) {
 	})
 }
 
-// TestDamagedProtobuf is FuzzProtobuf for much damage of one kind: some bits are others,
+// TestUnracedDamagedProtobuf is FuzzProtobuf for much damage of one kind: some bits are others,
 // or some bytes are missing.
-func TestDamagedProtobuf(t *testing.T) {
+func TestUnracedDamagedProtobuf(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
 		rounds = 2_000
