@@ -312,7 +312,10 @@ func (v *wireValue) unmarshal(content []byte) (any, error) {
 	return p, nil
 }
 
-// appendText is appendString, for long strings of which most need no escapes.
+const lowerHex = "0123456789abcdef"
+
+// appendText writes a JSON string. What is no UTF-8 is left as it is, for who parses the
+// text. Stretches that need no escapes are copied at once.
 func appendText(out, s []byte) []byte {
 	out = append(out, '"')
 	for len(s) > 0 {

@@ -97,24 +97,7 @@ func appendFloat(out []byte, f float64) ([]byte, error) {
 	return out, nil
 }
 
-const lowerHex = "0123456789abcdef"
-
-func appendString(out []byte, s string) []byte {
-	out = append(out, '"')
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			out = append(out, '\\', c)
-		case c == '\n':
-			out = append(out, '\\', 'n')
-		case c < ' ':
-			out = append(out, '\\', 'u', '0', '0', lowerHex[c>>4], lowerHex[c&0xf])
-		default:
-			out = append(out, c)
-		}
-	}
-	return append(out, '"')
-}
+func appendString(out []byte, s string) []byte { return appendText(out, []byte(s)) }
 
 func appendMap(out []byte, m map[string]any, depth int) (_ []byte, err error) {
 	out = append(out, '{')
